@@ -36,12 +36,12 @@ else:
     model_device.check_device_setting()
     log_rate_limit.limit_log_rate()
     guards = [
-        Middleware(open_file_limit.RefuseVisitors, limit=open_file_limit.raise_open_file_limit()),
-        Middleware(request_origin.RefuseForeign),
-        Middleware(upload_memory_limit.GuardUploads),
+        Middleware(open_file_limit.RefuseVisitorsMiddleware, limit=open_file_limit.raise_open_file_limit()),
+        Middleware(request_origin.RefuseForeignMiddleware),
+        Middleware(upload_memory_limit.GuardUploadsMiddleware),
     ]
-    files = live_shipped_files.LiveFiles(live_worker_script, live_early_script, live_settings.early_photo)
-    live = [*files.routes(), *live_own_models.LiveModels(upload_memory_limit.is_request_of_visit).routes()]
+    files = live_shipped_files.LiveFileRoutes(live_worker_script, live_early_script, live_settings.early_photo)
+    live = [*files.routes(), *live_own_models.LiveModelRoutes(upload_memory_limit.is_request_of_visit).routes()]
     files.compress_ahead()
     routes = [*first_paint.page_routes(files.early_tag), *live]
     app = st.App(__file__, routes=routes, lifespan=open_file_limit.lifespan, middleware=guards)

@@ -35,11 +35,11 @@ class Prose(dict[str, str]):
         """A text with its facts, and the forms of its words that its counts ask for ("{count} {count:photo|photos}")."""
         return translation.fill_sentence(self[key], facts, self.lang)
 
-    def joined(self, sentences: Iterable[str]) -> str:
+    def join_sentences(self, sentences: Iterable[str]) -> str:
         """Sentences one after another; Chinese has no space between them."""
         return ("" if self.lang.startswith("zh") else " ").join(filter(None, sentences))
 
-    def listed(self, items: Iterable[object]) -> str:
+    def join_names(self, items: Iterable[object]) -> str:
         """Names one after another, with the language's comma."""
         return ("\u3001" if self.lang.startswith("zh") else ", ").join(map(str, items))
 

@@ -67,7 +67,7 @@ def test_requirements_are_pinned_and_the_package_leaves_pins_to_them():
 
 FILMING = {name: f"vitcore/train/film/{name}.py" for name in ("lightning", "transformers")}
 OPTIONAL = FILMING | {  # and nowhere else
-    "onnx": "vitcore/onnx_graph/graph_builder.py", "ray": "vitcore/experiments/ray_cluster.py",
+    "onnx": "vitcore/onnx_graph/graph_nodes_and_weight_offsets.py", "ray": "vitcore/experiments/ray_cluster.py",
     "shtab": "vitcore/cli/completion.py", "open_clip": "vitcore/tokens/words_and_photos.py",
     **dict.fromkeys(("pandas", "xarray"), "vitcore/forward/recordings/labelled_arrays.py"),
 }  # fmt: skip

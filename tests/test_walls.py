@@ -213,7 +213,7 @@ def test_the_wall_of_views_sees_one_that_computes(tmp_path):
         "def f():\n    import numpy as np\n    from matplotlib import cm\n    from vitcore.models import load_model\n"
         "    from vitcore.train.trainer import conduct\n    from vitcore.analysis import filters\n"
     )
-    arithmetic = {"matplotlib", "numpy", "scipy.stats", "vitcore.analysis.filters"}
+    arithmetic = {"matplotlib", "numpy", "scipy.stats", "vitcore.analysis.filter_components_and_frequencies"}
     assert computed(file) == {*arithmetic, "vitcore.models.load_model", "vitcore.train.trainer.conduct"}
 
 

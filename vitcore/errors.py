@@ -36,16 +36,16 @@ ALSO_CALLED = {  # what others call something: ours, of which the one that a lis
 }  # fmt: skip
 
 
-def check_choice(what: str, given: object, names: Iterable[str]) -> None:
+def check_choice(what: str, choice: object, names: Iterable[str]) -> None:
     """Raises: ValueError, for what is none of a fixed list of names; it names the list, and the nearest where one is near."""
     known = list(names)
-    if given not in known:
+    if choice not in known:
         from difflib import get_close_matches
 
-        asked = str(given).lower()
+        asked = str(choice).lower()
         near = [name for name in ALSO_CALLED.get(asked, ()) if name in known] or get_close_matches(asked, known, 1)
         nearest = "".join(f"; the nearest is {name!r}" for name in near[:1])
-        raise ValueError(f"{what} is one of {', '.join(known)}, not {given!r}{nearest}")
+        raise ValueError(f"{what} is one of {', '.join(known)}, not {choice!r}{nearest}")
 
 
 def _printable(fact: object) -> object:
@@ -55,15 +55,15 @@ def _printable(fact: object) -> object:
     return "".join(c if c.isprintable() else "?" for c in fact)
 
 
-def shorten_name(name: str, most: int = 80) -> str:
+def shorten_name(name: str, max_characters: int = 80) -> str:
     """A name out of somebody's file as a sentence can hold it: printable, and its middle left out where it is long."""
     name = str(_printable(name))
-    return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-most // 2 :]}"
+    return name if len(name) <= max_characters else f"{name[: max_characters // 2 - 1]}…{name[-max_characters // 2 :]}"
 
 
-def first_error_line(error: BaseException, most: int = 160) -> str:
-    """The error's first line, at most `most` characters of it; its kind where it says nothing."""
-    return next(iter(str(error).splitlines()), "")[:most] or type(error).__name__
+def first_error_line(error: BaseException, max_characters: int = 160) -> str:
+    """The error's first line, at most `max_characters` characters of it; its kind where it says nothing."""
+    return next(iter(str(error).splitlines()), "")[:max_characters] or type(error).__name__
 
 
 def own_mistake_location(error: BaseException) -> tuple[Path, int] | None:
@@ -99,10 +99,10 @@ def raise_own_mistake(error: BaseException) -> None:
     log_traceback(error)
 
 
-def refusal_reason(error: BaseException, most: int = 160) -> str:
+def refusal_reason(error: BaseException, max_characters: int = 160) -> str:
     """Why something can't be done, for a sentence: the error's first line, or that the mistake is this project's own."""
     log_traceback(error)
-    reason, at = first_error_line(error, most), own_mistake_location(error)
+    reason, at = first_error_line(error, max_characters), own_mistake_location(error)
     return reason if at is None else say(
         "a mistake in Inside ViT itself: {kind} in {place}, {reason}",
         kind=type(error).__name__, place=f"{at[0].name}:{at[1]}", reason=reason,
@@ -114,13 +114,13 @@ def system_error_reason(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else first_error_line(error)
 
 
-def model_misfit_reason(error: BaseException, most: int = 160) -> str:
+def model_misfit_reason(error: BaseException, max_characters: int = 160) -> str:
     """`refusal_reason` of somebody's model: that its parts do not fit together, where a library's error says nothing readable."""
-    reason = refusal_reason(error, most)
+    reason = refusal_reason(error, max_characters)
     if own_mistake_location(error) is None and (setting := re.search(r"unexpected keyword argument '(\w{1,80})'", str(error))):
         return say("its architecture has no setting named {setting}", setting=setting[1])
     if listed := re.match(r"Error\(s\) in loading state_dict for [^\n]*\n\s*([^\n]+)", str(error)):
-        return listed[1].strip().rstrip(".")[:most]
+        return listed[1].strip().rstrip(".")[:max_characters]
     return say("its parts do not fit together") if own_mistake_location(error) is None and _says_nothing(error) else reason
 
 

@@ -151,29 +151,29 @@ def percent_in_two_digits(share: float) -> str:
     return f"{two_digits(100 * share)} %"
 
 
-def sentence_as_json(said: object) -> Any:
+def sentence_as_json(sentence: object) -> Any:
     """What was said as JSON can hold it: the sentence and its facts apart, and the finished text; else just a text."""
-    if isinstance(said, BaseException) and len(said.args) == 1:
-        return sentence_as_json(said.args[0])
-    if isinstance(said, TranslatedSentence):
-        facts = {name: sentence_as_json(fact) for name, fact in said.facts.items()}
-        return {"sentence": said.sentence, "facts": facts, "text": str.__str__(said)}
-    if isinstance(said, Integral):
-        return int(said)
-    return float(said) if isinstance(said, Real) else str(said)
+    if isinstance(sentence, BaseException) and len(sentence.args) == 1:
+        return sentence_as_json(sentence.args[0])
+    if isinstance(sentence, TranslatedSentence):
+        facts = {name: sentence_as_json(fact) for name, fact in sentence.facts.items()}
+        return {"sentence": sentence.sentence, "facts": facts, "text": str.__str__(sentence)}
+    if isinstance(sentence, Integral):
+        return int(sentence)
+    return float(sentence) if isinstance(sentence, Real) else str(sentence)
 
 
-def sentence_from_json(told: Any) -> str:
+def sentence_from_json(message: Any) -> str:
     """`sentence_as_json` of what was said by another process, or in an earlier hour, in the reader's language.
 
     What the reader's table lacks stays as it was said.
     """
-    if not isinstance(told, Mapping):
-        return str(told)
-    if str(told.get("sentence")) not in current_translation_table():
-        return str(told.get("text", ""))
-    facts = {name: sentence_from_json(f) if isinstance(f, Mapping) else f for name, f in dict(told.get("facts") or {}).items()}
-    return say(told["sentence"], **facts)
+    if not isinstance(message, Mapping):
+        return str(message)
+    if str(message.get("sentence")) not in current_translation_table():
+        return str(message.get("text", ""))
+    facts = {name: sentence_from_json(f) if isinstance(f, Mapping) else f for name, f in dict(message.get("facts") or {}).items()}
+    return say(message["sentence"], **facts)
 
 
 def current_translation_table() -> Table:
@@ -182,16 +182,16 @@ def current_translation_table() -> Table:
     return mine if mine is not None else _ask() if _ask else {}
 
 
-def set_translation_source(ask: Callable[[], Table] | None) -> None:
-    """Ask `ask` for the table at every sentence: how a server with many visitors says which language this one reads."""
+def set_translation_source(get_table: Callable[[], Table] | None) -> None:
+    """Ask `get_table` for the table at every sentence: how a server with many visitors says which language this one reads."""
     global _ask
-    _ask = ask
+    _ask = get_table
 
 
 @contextmanager
-def using_translation(words: Table) -> Iterator[None]:
+def using_translation(table: Table) -> Iterator[None]:
     """Say everything with this table inside the `with` block."""
-    token = _table.set(words)
+    token = _table.set(table)
     try:
         yield
     finally:

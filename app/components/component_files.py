@@ -57,21 +57,21 @@ def _joined_scripts(file: Path, taken: set[Path]) -> Iterator[str]:
     yield EXPORT.sub("", IMPORT.sub("", script))
 
 
-def media_url(data: bytes, mime: str, place: str) -> str:
-    """Where the browser may fetch these bytes for as long as this visitor's page shows them; `place` names their use.
+def media_url(data: bytes, mime: str, use_name: str) -> str:
+    """Where the browser may fetch these bytes for as long as this visitor's page shows them; `use_name` names their use.
 
     It fetches them once; in a component's message they would be written and sent again at every run of the page. The address
     is relative: Streamlit's begins at the root, and the app may be served from below it. What a place held last stays for a
     few runs of the page's part: over a slow line the browser hears of it when a later run has replaced it already.
     """
-    slots = st.session_state.setdefault(URL_SLOTS, {}).setdefault(place, {})
+    slots = st.session_state.setdefault(URL_SLOTS, {}).setdefault(use_name, {})
     content = hash(data)  # which bytes that are kept compute once
     if content in slots:
         slot = slots.pop(content)
     else:
         slot = len(slots) if len(slots) < SLOTS_PER_PLACE else slots.pop(next(iter(slots)))
     slots[content] = slot
-    return runtime.get_instance().media_file_mgr.add(data, mime, f"inside_vit.{place}.{slot}").removeprefix("/")
+    return runtime.get_instance().media_file_mgr.add(data, mime, f"inside_vit.{use_name}.{slot}").removeprefix("/")
 
 
 def component_from_folder(name: str, page: str = "", **options: bool) -> ComponentRenderer:

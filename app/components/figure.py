@@ -66,7 +66,7 @@ def figure(
             show_downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, animation=animation, **arrays)
 
 
-def remember(key: str) -> Callable[[Any], None]:
+def remember_click(key: str) -> Callable[[Any], None]:
     """For `on_click`: keeps what was touched. Not a function of the page: Streamlit keeps it, and with it all that the page has."""
     return partial(st.session_state.__setitem__, key)
 
@@ -156,10 +156,10 @@ def _figure_file(make: Callable[[], Drawing], kind: str, note: str) -> bytes:
 
 
 def download_button(
-    label: str, made: Callable[[], bytes | str], kind: str, names: tuple[str, ...], *, key: str, **button: Any
+    label: str, make_file: Callable[[], bytes | str], kind: str, names: tuple[str, ...], *, key: str, **button: Any
 ) -> None:
     """A button that gives a file of this kind, named for `names`; it is made when it is asked for."""
-    st.download_button(label, made, result_file_name(kind, *names), MIMES[kind], key=key, on_click="ignore", **button)
+    st.download_button(label, make_file, result_file_name(kind, *names), MIMES[kind], key=key, on_click="ignore", **button)
 
 
 def in_visitors_language(make: Callable[[], bytes]) -> Callable[[], bytes]:

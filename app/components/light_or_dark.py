@@ -10,22 +10,32 @@ from app.components.component_files import bundle_script
 _COMPONENT = st.components.v2.component("inside_vit_theme", html="<i hidden>\n</i>", js=bundle_script("light_or_dark.js"))
 
 
-def watch_theme(
-    mode: str, *, key: str, target: str, lang: str = "en", corrections: Sequence[tuple[str, str, str]] = (), ticket: str = ""
+def sync_theme_and_address(
+    theme: str,
+    *,
+    key: str,
+    theme_state_key: str,
+    lang: str = "en",
+    query_param_fixes: Sequence[tuple[str, str, str]] = (),
+    reload_ticket: str = "",
 ) -> None:
-    """Compare what was drawn for with what is seen; when they differ, the latter goes to st.session_state[target].
+    """Compare what was drawn for with what is seen; when they differ, the latter goes to st.session_state[theme_state_key].
 
-    `corrections` are of the address: parameter, wrong value, right one (or none). Streamlit 1.67 leaves there what a link said.
-    The tab keeps `ticket`, to show it when the page is loaded again (`app/state/memory/visitor_storage.py`).
+    `query_param_fixes`: parameter, wrong value, right one (or none) of the address. Streamlit 1.67 leaves there what a link said.
+    The tab keeps `reload_ticket`, to show it when the page is loaded again (`app/state/memory/visitor_storage.py`).
     The page's language is told to the browser, too: it chooses voices, hyphens and forms of characters by it.
     """
 
     def changed() -> None:
         said = st.session_state.get(key)  # None where the page was left meanwhile: the next one compares again
         if said and said.mode:
-            st.session_state[target] = said.mode
+            st.session_state[theme_state_key] = said.mode
 
-    _COMPONENT(data={"mode": mode, "lang": lang, "mend": list(corrections), "ticket": ticket}, key=key, on_mode_change=changed)
+    _COMPONENT(
+        data={"mode": theme, "lang": lang, "mend": list(query_param_fixes), "ticket": reload_ticket},
+        key=key,
+        on_mode_change=changed,
+    )
 
 
 def current_theme() -> Any:

@@ -22,23 +22,23 @@ RACING_STATE = "_choices_racing"  # whether the browser asked for this run befor
 class PendingChoice(NamedTuple):
     """A control that a picture has set: all that it was meanwhile, what it became, and whether a run has drawn it since."""
 
-    before: tuple[Any, ...]  # the browser may know the control as any of these
+    earlier_values: tuple[Any, ...]  # the browser may know the control as any of these
     value: Any
-    drawn: bool = False
+    is_drawn: bool = False
 
 
 def set_control(control: str, value: Any) -> None:
     """Set a control from a component's callback, which has seen to it that the control has this option."""
     pending = st.session_state.setdefault(PENDING_STATE, {})
-    before = pending[control].before if control in pending else ()
+    before = pending[control].earlier_values if control in pending else ()
     pending[control] = PendingChoice((*before, st.session_state.get(control)), value)
     st.session_state[control] = value
 
 
 def choice_component(
-    name: str, labels: tuple[str, ...], data: dict[str, Any], *, key: str, take: Callable[[dict[str, Any]], None]
+    name: str, labels: tuple[str, ...], data: dict[str, Any], *, key: str, on_choice: Callable[[dict[str, Any]], None]
 ) -> None:
-    """Draw a component whose first words are those `labels` of data["words"]; `take` is given what is chosen in it, by name.
+    """Draw a component whose first words are those `labels` of data["words"]; `on_choice` is given what is chosen in it, by name.
 
     Python tells the browser by `n` which of its choices have come (`pending_choices.js`).
     """
@@ -47,18 +47,18 @@ def choice_component(
         given = st.session_state[key].chosen
         if isinstance(given, dict):
             st.session_state[f"{key}_n"] = int(given.get("n") or 0)
-            take(given)
+            on_choice(given)
 
     words = {label.replace(" ", "_"): data["words"][label] for label in labels}
     sent = data | {"n": st.session_state.get(f"{key}_n", 0)}
     translated_component(name, **words)(data=sent, key=key, on_chosen_change=chosen)
 
 
-def apply_choices(given: dict[str, Any], targets: Mapping[str, str], kinds: Mapping[str, Callable[[Any], Any]]) -> None:
-    """What a picture has told goes to the controls `targets`, by choice; `kinds` make of each a value, but of none at all."""
+def apply_choices(choices: dict[str, Any], targets: Mapping[str, str], converters: Mapping[str, Callable[[Any], Any]]) -> None:
+    """What a picture has told goes to the controls `targets`, by choice; `converters` make of each a value, but of none at all."""
     for choice, control in targets.items():
-        if choice in given:
-            set_control(control, None if given[choice] is None else kinds[choice](given[choice]))
+        if choice in choices:
+            set_control(control, None if choices[choice] is None else converters[choice](choices[choice]))
 
 
 def restore_pending_choices(*bound: str, another_page: bool = False) -> None:
@@ -70,16 +70,18 @@ def restore_pending_choices(*bound: str, another_page: bool = False) -> None:
     """
     pending, (last, in_address) = st.session_state.get(PENDING_STATE, {}), st.session_state.get(LAST_STATE, ({}, set()))
     now, address = _control_values(), set(st.query_params)
-    reverted = {one for one, choice in pending.items() if one in now and now[one] in choice.before and now[one] != choice.value}
+    reverted = {
+        one for one, choice in pending.items() if one in now and now[one] in choice.earlier_values and now[one] != choice.value
+    }
     others = {one for one in last.keys() & now.keys() - pending.keys() if now[one] != last[one]}
-    drawn = [choice.drawn for choice in pending.values()]
+    drawn = [choice.is_drawn for choice in pending.values()]
     touched = len(reverted) == 1 and not others and not another_page and all(drawn)
     restored: dict[str, Any] = {}
     for control, choice in list(pending.items()):
         if control in reverted and not touched:
             restored[control] = choice.value
             pending[control] = choice._replace(drawn=False)
-        elif choice.drawn or control not in now or now[control] != choice.value:
+        elif choice.is_drawn or control not in now or now[control] != choice.value:
             del pending[control]
     if reverted:
         st.session_state[RACING_STATE] = True

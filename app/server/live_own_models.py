@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
-from app.server.live_shipped_files import LargeFile, cache_headers
+from app.server.live_shipped_files import LargeFileResponse, cache_headers
 
 GRAPH, WEIGHTS = "model.onnx", "model.safetensors"
 MOST_GRANTS = 200  # models that have an address; the one asked for longest ago goes first
@@ -36,7 +36,7 @@ class LiveGraph(Protocol):
     def weights(self) -> Path:
         """The file that it names."""
 
-    def is_as_compared(self) -> bool:
+    def is_unchanged_since_comparison(self) -> bool:
         """Whether that file is there and as it was."""
 
 
@@ -71,14 +71,14 @@ def grant_model_url(version: str, model: LiveGraph, session_id: str | None) -> s
 
 def _forget_gone() -> None:
     """Addresses whose files are gone, as when their visitor has left, and the oldest of too many."""
-    gone = [token for token, one in _grants.items() if not one.model.is_as_compared()]
+    gone = [token for token, one in _grants.items() if not one.model.is_unchanged_since_comparison()]
     for token in [*gone, *list(_grants)[: max(0, len(_grants) - len(gone) - MOST_GRANTS)]]:
         _grants.pop(token, None)
     for version in [version for version, token in _addresses.items() if token not in _grants]:
         del _addresses[version]
 
 
-class LiveModels:
+class LiveModelRoutes:
     """The route; `is_of_visit` says whether a request comes from the browser of a visit."""
 
     def __init__(self, is_of_visit: Callable[[Scope, str], bool]) -> None:
@@ -93,11 +93,11 @@ class LiveModels:
         name, one = request.path_params["name"], _grants.get(request.path_params["token"])
         if one is None or name not in (GRAPH, WEIGHTS) or not self._may_have(request, one):
             return Response(status_code=404, headers={"Cache-Control": "no-store"})
-        if not one.model.is_as_compared():
+        if not one.model.is_unchanged_since_comparison():
             return Response(status_code=GONE, headers={"Cache-Control": "no-store"})
         headers = cache_headers("public" if one.sessions is None else "private") | {"Content-Encoding": "identity"}
         given: dict[str, Any] = {"media_type": "application/octet-stream", "headers": headers}
-        return Response(one.model.graph, **given) if name == GRAPH else LargeFile(one.model.weights, **given)
+        return Response(one.model.graph, **given) if name == GRAPH else LargeFileResponse(one.model.weights, **given)
 
     def _may_have(self, request: Request, one: _Grant) -> bool:
         return one.sessions is None or any(self.is_of_visit(request.scope, visit) for visit in list(one.sessions))

@@ -31,10 +31,10 @@ ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-
 POLICY = "default-src 'none'; connect-src 'self'; worker-src 'self'; script-src 'self' 'wasm-unsafe-eval'"
 
 
-def cache_headers(kept_by: str = "public") -> dict[str, str]:
-    """Headers of a file that a browser keeps for good; with `kept_by` "private" no proxy on its way does."""
+def cache_headers(cache_scope: str = "public") -> dict[str, str]:
+    """Headers of a file that a browser keeps for good; with `cache_scope` "private" no proxy on its way does."""
     return {
-        "Cache-Control": f"{kept_by}, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff",
+        "Cache-Control": f"{cache_scope}, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff",
         "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp",
         "Content-Security-Policy": POLICY, "Vary": "Accept-Encoding",
     }  # fmt: skip
@@ -55,7 +55,7 @@ def missing_live_files() -> list[str]:
     return [name for name in (LIBRARY, WASM, GRAPH, WEIGHTS) if not (file := served_file(name)) or not file.is_file()]
 
 
-class LargeFile(FileResponse):
+class LargeFileResponse(FileResponse):
     """A file read in pieces of a megabyte: each piece waits for its turn among the pages that run, and the weights have 11."""
 
     chunk_size = 2**20
@@ -75,7 +75,7 @@ class EarlyPhoto(NamedTuple):
         return {_marked("pixels.png", self.pixels): self.pixels, _marked("sharp.jpg", self.sharp): self.sharp}
 
 
-class LiveFiles:
+class LiveFileRoutes:
     """The files and their address; `worker` gives the worker's script, one module, and `early` that which begins it."""
 
     def __init__(self, worker: Callable[[], str], early: Callable[[], str], photo: Callable[[], EarlyPhoto | None]) -> None:
@@ -100,7 +100,7 @@ class LiveFiles:
         if picture:
             return Response(picture, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
         if name == WEIGHTS and file is not None:  # named, or the middleware below would compress it for each visitor
-            return LargeFile(file, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
+            return LargeFileResponse(file, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
         source = file or (made or self.worker)()
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(_content(source), media_type=kind, headers=headers | {"Content-Encoding": "identity"})

@@ -25,8 +25,8 @@ BACKLOG = 4096  # connections that can wait to be accepted
 _log = logging.getLogger(__name__)
 
 
-def raise_open_file_limit(wanted: int = WANTED_FILES) -> int | None:
-    """Raise this process's limit of open files to `wanted`, or as near as its hard limit lets it; says so where that is less.
+def raise_open_file_limit(wanted_limit: int = WANTED_FILES) -> int | None:
+    """Raise this process's limit of open files to `wanted_limit`, or as near as its hard limit lets it; says so where that is less.
 
     Returns the limit; None where the system has none (Windows).
     """
@@ -35,19 +35,19 @@ def raise_open_file_limit(wanted: int = WANTED_FILES) -> int | None:
     except ImportError:
         return None
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    target = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    target = wanted_limit if hard == resource.RLIM_INFINITY else min(wanted_limit, hard)
     if soft != resource.RLIM_INFINITY and soft < target:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
             soft = target
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
+    if soft == resource.RLIM_INFINITY or soft >= wanted_limit:
         return None if soft == resource.RLIM_INFINITY else soft
     visitors = max(0, (soft - 2 * RESERVED_FILES) // FILES_PER_VISIT)
     _log.warning("This system lets the app open %d files, enough for about %d visitors at once; more are refused.", soft, visitors)
     return soft
 
 
-class RefuseVisitors:
+class RefuseVisitorsMiddleware:
     """ASGI middleware: while fewer than RESERVE files can still be opened, requests are answered 503, Service Unavailable."""
 
     def __init__(self, app: ASGIApp, limit: int | None) -> None:

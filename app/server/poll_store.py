@@ -91,15 +91,15 @@ def end_poll(code: str) -> None:
         db.execute("DELETE FROM polls WHERE code = ?", (code,))
 
 
-def store_vote(seen: Poll, voter: str, patch: Any) -> None:
-    """Take the vote of a phone that has `seen` the poll; it takes the place of its last one.
+def store_vote(poll_as_shown: Poll, voter: str, patch: Any) -> None:
+    """Take the vote of a phone that has `poll_as_shown` the poll; it takes the place of its last one.
 
     voter: 32 hexadecimal digits, the phone's random name. Raises: PollError, where the poll is closed, asks about another photo
     by now, is full, or has no such patch.
     """
     with _connection() as db:
-        poll = _find(db, seen.code)
-        if poll._replace(is_open=seen.is_open) != seen:
+        poll = _find(db, poll_as_shown.code)
+        if poll._replace(is_open=poll_as_shown.is_open) != poll_as_shown:
             raise _refusal("asks other")
         if not poll.is_open:
             raise _refusal("closed")

@@ -24,7 +24,7 @@ ORIGIN_REFUSED = "This server takes no requests from other sites. Who runs it ca
 _log = logging.getLogger(__name__)
 
 
-class RefuseForeign:
+class RefuseForeignMiddleware:
     """ASGI middleware: a foreign Host or Origin is answered 403 in one sentence; a WebSocket is closed (1008, policy violation)."""
 
     def __init__(self, app: ASGIApp) -> None:

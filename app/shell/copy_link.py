@@ -27,25 +27,25 @@ SHOWN_STATE = "_shown"  # control of the handout's page → its value that shows
 BUTTON_STATE = "_handout_button"  # where the handout's button stands, by the title of this page
 
 
-def forget_last_page(slug: str) -> None:
+def forget_last_handout_offer(slug: str) -> None:
     """Before a page is drawn, forget what the last one offered for the handout, unless this is the handout's page."""
     st.session_state.pop(BUTTON_STATE, None)
     if slug != "report":
         st.session_state.pop(SHOWN_STATE, None)
 
 
-def offer_handout(**shown: Any) -> None:
+def offer_handout(**handout_settings: Any) -> None:
     """What this page's pictures show, by the controls of the handout's page (None: as usual); its button leads to that."""
-    st.session_state[SHOWN_STATE] = shown
+    st.session_state[SHOWN_STATE] = handout_settings
     if place := st.session_state.get(BUTTON_STATE):
         with place:
-            _handout_button(shown)
+            _handout_button(handout_settings)
 
 
-def add_to_handout(**shown: Any) -> None:
+def add_to_handout(**handout_settings: Any) -> None:
     """What another part of the page shows, beside what was offered; None takes back what that part has offered before."""
-    every = st.session_state.get(SHOWN_STATE, {}) | shown
-    offer_handout(**{key: value for key, value in every.items() if key not in shown or value is not None})
+    every = st.session_state.get(SHOWN_STATE, {}) | handout_settings
+    offer_handout(**{key: value for key, value in every.items() if key not in handout_settings or value is not None})
 
 
 def _handout_button(shown: Mapping[str, Any]) -> None:
@@ -62,7 +62,7 @@ def _in_address(shown: Mapping[str, Any]) -> dict[str, str]:
     return {key: "true" if value is True else str(value) for key, value in named.items()}
 
 
-def remember_settings(slug: str) -> None:
+def remember_page_settings(slug: str) -> None:
     """After a page: where the visitor is, and the rollout's settings there; Streamlit forgets controls of a page that is left."""
     if slug in ("rollout", "report"):
         st.session_state["_rollout"] = {key: st.session_state[key] for key in ROLLOUT_SETTINGS if key in st.session_state}
@@ -70,7 +70,7 @@ def remember_settings(slug: str) -> None:
     st.session_state["_page"] = slug
 
 
-def restore_settings(slug: str) -> None:
+def restore_page_settings(slug: str) -> None:
     """On the way in, before the settings are drawn: what they were when they were last seen, or what the last page showed."""
     if st.session_state.get("_page") != slug:
         shown: dict[str, Any] = st.session_state.pop(SHOWN_STATE, {}) if slug == "report" else {}
@@ -88,7 +88,7 @@ def link_limits_sentence(text: texts.Prose, slug: str) -> str:
     uses_model = slug not in ("train", "learn")
     if uses_model and state.get("photo") == uploaded_photo.PHOTO_ID and uploaded_photo.current_uploaded_photo():
         sentences.append(text["lacks photo quiz" if slug == "quiz" else "lacks photo"])
-    if state.get(photo_picker.SECOND_PHOTO_MENUS.get(slug)) in uploaded_photo.KINDS:
+    if state.get(photo_picker.SECOND_PHOTO_MENUS.get(slug, "")) in uploaded_photo.KINDS:
         sentences.append(text["lacks second photo"])
     model = state.get("model") if uses_model else state.get("film") if slug == "learn" else f"runs/{state.get('run') or ''}"
     if slug == "compare" and str(state.get("b") or "").startswith("runs/"):
@@ -97,13 +97,13 @@ def link_limits_sentence(text: texts.Prose, slug: str) -> str:
         sentences.append(text["lacks own model"])
     if str(model or "").startswith("runs/") and model != "runs/":
         sentences.append(text["lacks model"] if uses_model else text["lacks run"])
-    return text.joined(sentences)
+    return text.join_sentences(sentences)
 
 
 def link_limits_advice(text: texts.Prose, slug: str) -> str:
     """What the page's address can't carry, and what to send instead, in a sentence or two."""
     sentence = link_limits_sentence(text, slug)
-    return text.joined((sentence, text["send handout"])) if sentence and slug not in ("train", "learn") else sentence
+    return text.join_sentences((sentence, text["send handout"])) if sentence and slug not in ("train", "learn") else sentence
 
 
 def show_more_button() -> None:

@@ -13,7 +13,7 @@ from app.shell import model_picker, photo_picker
 from app.shell.page_switch import switch_page
 from app.state.models import model_menu
 from app.state.photos import sample_photos, uploaded_photo
-from app.widgets import glossary, model_card
+from app.widgets import glossary, model_card_and_cautions
 from vitcore.translation import say
 
 KEYS_ASKED = "_keys_asked"
@@ -125,7 +125,7 @@ def _pickers(text: texts.Prose) -> None:
         photo_picker.photo_uploader("bar_file")
         model_picker.repeated_model_menu(text["bar model"], "bar_model")
         if card := cards.get(model or ""):
-            model_card.show_short_cautions(card)
+            model_card_and_cautions.show_short_cautions(card)
 
 
 def show_keyboard_hint(text: texts.Prose, page: str) -> None:

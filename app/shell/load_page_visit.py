@@ -35,7 +35,7 @@ def load_visit(
 
     Raises: ModelError, for a model of other bands where a page `needs_colours`; PhotoError, for a photo of others than it reads.
     """
-    vit = load_model()
+    vit = load_model_or_show_problem()
     if needs_attention and not vit.is_global:
         show_undefined_picture(vit, text["what"])
         st.stop()
@@ -72,7 +72,7 @@ def load_fragment_visit(model: str, text: Prose) -> Visit:
     )
 
 
-def load_model() -> Vit:
+def load_model_or_show_problem() -> Vit:
     """The model that the page shows, loaded; problems and progress are said on the page."""
     status_place = st.container()
     with status_place, download_progress(status_place.empty(), quietly=current_model.is_loaded()) as progress:

@@ -14,7 +14,7 @@ from vitcore.translation import say
 QUERY_KEY = "photo_missing"  # in the address as long as it is said: a reload, and who is sent the address, are told again
 
 
-def detect_missing_photo(ids: Collection[str], titles: Callable[[], Collection[str]]) -> None:
+def note_missing_photo(ids: Collection[str], titles: Callable[[], Collection[str]]) -> None:
     """Note it where the photo that is asked for is none of `ids`, nor called so in some language.
 
     `titles` in every language are made only for a link that names none of `ids`: this runs whenever a page does.
@@ -50,7 +50,7 @@ def show_missing_photo(uploader: Callable[[str], None]) -> None:
         st.button(text["go without"], key="go_without", on_click=st.session_state.update, kwargs={"_photo_missing": None})
 
 
-def resolve_model(requested: str | None, titles: Collection[str]) -> str | None:
+def resolve_model_or_note_missing(requested: str | None, titles: Collection[str]) -> str | None:
     """What a link or a person asks for, by the name of the menu; a model that is gone is missing, and the first is shown."""
     name = requested if requested in titles else model_menu.resolve_model_name(requested)
     if name == uploaded_model.MODEL_ID and model_menu.is_model_gone(name):  # neither a link nor a reload carries somebody's file

@@ -10,7 +10,7 @@ from app.shell import missing_photo_or_model
 from app.shell.query_controls import rewrite_query_param
 from app.state.models import model_device, model_menu
 from app.state.visit import current_model
-from app.widgets import model_card
+from app.widgets import model_card_and_cautions
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import say
 
@@ -20,7 +20,7 @@ def show_model_picker() -> None:
     current_model.FIRST.reset_picker()
     titles = {card.title for card in cards.values()}
     requested = st.session_state.get("model") or st.query_params.get("model")
-    resolved = missing_photo_or_model.resolve_model(requested, titles)
+    resolved = missing_photo_or_model.resolve_model_or_note_missing(requested, titles)
     if resolved is not None and resolved != requested:
         if "model" in st.session_state:
             st.session_state["model"] = resolved
@@ -35,11 +35,13 @@ def show_model_picker() -> None:
         help=text["model help" if permissions.is_allowed("downloads") else "off downloads"], placeholder=text["choose one"],
     )  # fmt: skip
     if card := cards.get(name or ""):
-        purpose = text["good for"].format(what=say(card.good_for)) if card.good_for else model_card.uploaded_file_name()
+        purpose = (
+            text["good for"].format(what=say(card.good_for)) if card.good_for else model_card_and_cautions.uploaded_file_name()
+        )
         st.caption(f"{card.summary}  \n{purpose}")
-        model_card.show_short_cautions(card)
+        model_card_and_cautions.show_short_cautions(card)
         with st.popover(text["about model"], icon=":material/info:", width="stretch"):
-            model_card.show_model_card(card)
+            model_card_and_cautions.show_model_card(card)
             st.page_link(page_target("card"), label=text["whole card"], icon=":material/id_card:")
             _show_device_choice(text)
 

@@ -12,7 +12,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from app import permissions, texts
 from app.components import light_or_dark
-from app.components.light_or_dark import watch_theme
+from app.components.light_or_dark import sync_theme_and_address
 from app.components.pending_choices import drawing_page_frame, mark_controls_drawn, restore_pending_choices
 from app.menu import PAGES, ROOMS, VIEWS, PageRow
 from app.server import check_browser_values, render_slots
@@ -28,7 +28,7 @@ from app.shell import (
 )
 from app.state.memory import garbage_collection, media_files, upload_memory_limit, visitor_storage
 from app.state.visit import current_model, second_model, visitor_poll
-from app.widgets import model_card, outlier_masking
+from app.widgets import model_card_and_cautions, outlier_masking
 from vitcore.errors import RefusalError
 
 # A material icon would be fetched from outside; of a file Streamlit makes this address at every run.
@@ -49,28 +49,28 @@ def run_page() -> None:
     pages = {row.slug: _page(row, text) for row in PAGES}
     page = st.navigation(list(pages.values()), expanded=True)
     row = next(row for row in PAGES if pages[row.slug].url_path == page.url_path)
-    page_switch.leave_page(row.slug)
+    page_switch.switch_to_requested_page(row.slug)
     if row.slug != "live":
         st.session_state.pop(visitor_poll.ASKED_STATE, None)
     query_controls.drop_invalid_query_params()
     if row.uses_model:
-        shared_selection.rename_old_query_params(row.slug)
+        shared_selection.rename_old_query_params_and_rerun(row.slug)
     same_page = st.session_state.get(page_switch.DRAWN_PAGE_STATE) == row.slug
     st.session_state[page_switch.DRAWN_PAGE_STATE] = row.slug
     with render_slots.acquire(priority=same_page):  # a click before a page that is opened: who moves a slider looks at it
         if not same_page:
-            shared_selection.enter_page(row.slug)
+            shared_selection.restore_selection_on_entry(row.slug)
             for choice in (current_model.FIRST, second_model.SECOND):
                 choice.forget_problem()
         restore_pending_choices(another_page=not same_page)
-        copy_link.forget_last_page(row.slug)
-        outlier_masking.read_masking_from_address(entered=not same_page, uses_model=row.uses_model)
+        copy_link.forget_last_handout_offer(row.slug)
+        outlier_masking.read_masking_from_address(is_page_entered=not same_page, uses_model=row.uses_model)
         lecture_text = texts.prose("lecture")
         head = st.container(horizontal=True, vertical_alignment="center", key="title_row")
         head.title(text[row.slug], anchor=False)
         _sidebar(row, text, pages)
         assumed_place = head.empty()
-        is_said = not row.uses_model or model_card.show_assumed_answers(assumed_place)
+        is_said = not row.uses_model or model_card_and_cautions.show_assumed_answers(assumed_place)
         with head:
             lecture_mode.pickers_header_bar(lecture_text, row, pages)
             if not lecture_mode.is_lecture():
@@ -92,8 +92,8 @@ def run_page() -> None:
                 st.warning(texts.escape_markdown(str(refusal)), icon=":material/block:")
             finally:
                 if not is_said:  # of a model that the page has loaded now
-                    model_card.show_assumed_answers(assumed_place)
-        copy_link.remember_settings(row.slug)
+                    model_card_and_cautions.show_assumed_answers(assumed_place)
+        copy_link.remember_page_settings(row.slug)
         lecture_mode.show_presenter_notes(texts.prose(row.slug), lecture_text)
         mark_controls_drawn()
 
@@ -136,10 +136,10 @@ def _sidebar(row: PageRow, text: texts.Prose, pages: dict[str, StreamlitPage]) -
         if row.uses_model:
             photo_picker.show_photo_picker()
             model_picker.show_model_picker()
-        watch_theme(
-            light_or_dark.current_theme(), key="theme", target="_mode", lang=texts.language(),
-            corrections=[*current_model.FIRST.stale_query_params(), *second_model.SECOND.stale_query_params()],
-            ticket=visitor_storage.reload_ticket(),
+        sync_theme_and_address(
+            light_or_dark.current_theme(), key="theme", theme_state_key="_mode", lang=texts.language(),
+            query_param_fixes=[*current_model.FIRST.stale_query_params(), *second_model.SECOND.stale_query_params()],
+            reload_ticket=visitor_storage.reload_ticket(),
         )  # fmt: skip
         lecture_mode.lecture_toggle(texts.prose("lecture"), row)
         with st.container(horizontal=True, key="foot", gap="xsmall", wrap=False):

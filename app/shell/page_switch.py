@@ -25,11 +25,11 @@ class PageSwitch(NamedTuple):
     address: dict[str, str]
 
 
-def request_page(slug: str, address: Mapping[str, str] | None = None, **chosen: Any) -> None:
+def request_page(slug: str, query_params: Mapping[str, str] | None = None, **control_values: Any) -> None:
     """From a control's callback: draw another page in place of this one, before any of its controls; the address holds these
-    parameters and no others. `chosen` are values of controls there, by their keys."""
-    st.session_state.update(chosen)
-    st.session_state[SWITCH_STATE] = PageSwitch(st.session_state[DRAWN_PAGE_STATE], slug, dict(address or {}))
+    parameters and no others. `control_values` are values of controls there, by their keys."""
+    st.session_state.update(control_values)
+    st.session_state[SWITCH_STATE] = PageSwitch(st.session_state[DRAWN_PAGE_STATE], slug, dict(query_params or {}))
 
 
 def switch_page(slug: str) -> NoReturn:
@@ -38,7 +38,7 @@ def switch_page(slug: str) -> NoReturn:
     _draw(st.session_state[SWITCH_STATE])
 
 
-def leave_page(slug: str) -> None:
+def switch_to_requested_page(slug: str) -> None:
     """Before the page `slug` is drawn: draw another in its place where that was asked for and the browser shows `slug` still."""
     switch: PageSwitch | None = st.session_state.get(SWITCH_STATE)
     if switch is None:

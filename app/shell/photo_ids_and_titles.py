@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import texts
 from app.state.photos import sample_photos, uploaded_photo
-from vitcore.report.gallery_titles import imagenet_name_sentence as told_of
+from vitcore.report.gallery_and_imagenet_names import imagenet_name_sentence as told_of
 from vitcore.translation import say, using_translation
 
 

@@ -31,7 +31,7 @@ def show_photo_picker() -> None:
     ids = [row["id"] for row in rows] + ([uploaded_photo.PHOTO_ID] if own_photo else [])
     if closest := photo_ids_and_titles.match_photo_id(st.query_params.get("photo", ""), ids):
         rewrite_query_param("photo", closest, closest)
-    missing_photo_or_model.detect_missing_photo(
+    missing_photo_or_model.note_missing_photo(
         ids, lambda: {title for lang in texts.LANGUAGES for title in photo_ids_and_titles.photo_titles_by_id(lang, ids).values()}
     )
     if st.session_state.get("photo", ids[0]) not in ids:
@@ -135,10 +135,12 @@ def _target(key: str) -> tuple[str, str, str]:
     return "photo", uploaded_photo.PHOTO_ID, uploaded_photo.FIRST
 
 
-def photo_menu(label: str, ids: list[str], key: str, **more: Any) -> str:
+def photo_menu(label: str, ids: list[str], key: str, **control_options: Any) -> str:
     """A menu of photos by their titles; a link with an id, or with the title in another language, works too."""
     every = [photo_ids_and_titles.photo_titles_by_id(lang, ids) for lang in texts.LANGUAGES]
-    return query_controls.select_menu(label, photo_ids_and_titles.photo_titles_by_id(texts.language(), ids), key, every, **more)
+    return query_controls.select_menu(
+        label, photo_ids_and_titles.photo_titles_by_id(texts.language(), ids), key, every, **control_options
+    )
 
 
 class SecondPhoto(NamedTuple):

@@ -15,14 +15,14 @@ from vitcore.models.vit import Vit
 
 def number_input(label: str, key: str, count: int, default: int = 0, **options: Any) -> int:
     """A whole number 0…count−1 kept in range when model or photo change, and kept in the address bar."""
-    keep_in_range(key, 0, count - 1, default)
+    keep_control_in_range(key, 0, count - 1, default)
     value = st.number_input(label, 0, count - 1, default, key=key, step=1, bind="query-params", **_scaled_width(options))
     return int(shared_selection.remember_selected_value(key, int(value), default))
 
 
 def optional_number_input(label: str, key: str, count: int, **options: Any) -> int | None:
     """A whole number 0…count−1, or none, which is the default; kept in range and in the address bar."""
-    keep_in_range(key, 0, count - 1, None)
+    keep_control_in_range(key, 0, count - 1, None)
     value = st.number_input(label, 0, count - 1, None, key=key, step=1, bind="query-params", **_scaled_width(options))
     shared_selection.remember_selected_value(key, value, None)
     return value
@@ -32,12 +32,12 @@ def slider(label: str, key: str, low: int, high: int, default: int, **options: A
     """A slider low…high kept in range and in the address bar; nothing to choose when low equals high."""
     if low >= high:
         return low
-    keep_in_range(key, low, high, default)
+    keep_control_in_range(key, low, high, default)
     value = st.slider(label, low, high, default, key=key, bind="query-params", **_scaled_width(options))
     return int(shared_selection.remember_selected_value(key, int(value), default))
 
 
-def keep_in_range(key: str, low: float, high: float, default: float | None) -> None:
+def keep_control_in_range(key: str, low: float, high: float, default: float | None) -> None:
     """What was chosen for another model, or on another page, may not be there in this one."""
     if key in st.session_state and (value := st.session_state[key]) != default and (value is None or not low <= value <= high):
         st.session_state[key] = default
@@ -58,7 +58,7 @@ def layer_slider(label: str, vit: Vit, default: int, **options: Any) -> int:
 
 def head_menu(label: str, count: int, mean_label: str, **options: Any) -> int | None:
     """A menu of the heads of a layer, which all pages share; None is their `mean_label`."""
-    keep_in_range(shared_selection.HEAD, 0, count - 1, None)
+    keep_control_in_range(shared_selection.HEAD, 0, count - 1, None)
     chosen: int | None = st.selectbox(
         label, range(count), None, key=shared_selection.HEAD, bind="query-params", placeholder=mean_label, **_scaled_width(options)
     )
@@ -66,7 +66,9 @@ def head_menu(label: str, count: int, mean_label: str, **options: Any) -> int | 
     return chosen
 
 
-def button_row(text: texts.Prose, key: str, options: list[str], default: str | None = None, text_key: str = "", **more: Any) -> str:
+def button_row(
+    text: texts.Prose, key: str, options: list[str], default: str | None = None, text_key: str = "", **control_options: Any
+) -> str:
     """A row of buttons named in the visitor's language: label `text[key]`, names `text["key.option"]`; bound to the URL.
 
     The address bar holds the name that is read on the page; a link in another language, or with the option itself, works too.
@@ -83,13 +85,13 @@ def button_row(text: texts.Prose, key: str, options: list[str], default: str | N
         rewrite_query_param(key, option_in_link, names[option_in_link])
     chosen = st.segmented_control(
         text[text_key], options, format_func=lambda option: names.get(option, option), default=default or options[0],
-        required=True, key=key, bind="query-params", **more,
+        required=True, key=key, bind="query-params", **control_options,
     )  # fmt: skip
     return str(chosen) if chosen in options else default or options[0]  # an empty choice comes only by hand
 
 
 def select_menu(
-    label: str, names: dict[str, str], key: str, other_languages: list[dict[str, str]] | None = None, **more: Any
+    label: str, names: dict[str, str], key: str, other_languages: list[dict[str, str]] | None = None, **control_options: Any
 ) -> str:
     """A menu of names by what they name, bound to the URL; `other_languages` are the names a link in another language may hold."""
     given = st.query_params.get(key)
@@ -102,14 +104,14 @@ def select_menu(
     if key in st.session_state and st.session_state.get(named, lang) != lang:
         st.session_state[key] = st.session_state[key]  # told again: Streamlit 1.67 keeps in the browser the name it has shown
     st.session_state[named] = lang
-    shown = _scaled_width(more) | {"format_func": lambda name: names.get(name, name)}
+    shown = _scaled_width(control_options) | {"format_func": lambda name: names.get(name, name)}
     return st.selectbox(label, list(names), key=key, bind="query-params", **shown)
 
 
-def word_menu(label: str, text: texts.Prose, words: dict[str, str], key: str, **more: Any) -> str:
+def word_menu(label: str, text: texts.Prose, words: dict[str, str], key: str, **control_options: Any) -> str:
     """A menu of what the page's own texts name: `words` are their keys by what they name."""
     others = [{name: texts.prose(text.page, lang)[word] for name, word in words.items()} for lang in texts.LANGUAGES]
-    return select_menu(label, {name: text[word] for name, word in words.items()}, key, others, **more)
+    return select_menu(label, {name: text[word] for name, word in words.items()}, key, others, **control_options)
 
 
 def _scaled_width(options: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ PINNED_PREFIX_TOKEN = "_token"  # the first of them, pinned in place of the patc
 DRAWN_STATE = "_selection_drawn"  # key → what its control was last drawn with, and its default
 
 
-def enter_page(slug: str) -> None:
+def restore_selection_on_entry(slug: str) -> None:
     """When a page is entered: it has what was chosen before, unless its address says something else."""
     for name in PINNED_TOKENS if slug != "attention" else ():
         st.query_params.pop(name, None)
@@ -72,14 +72,14 @@ def forget_selected_value(key: str) -> None:
     st.session_state.get(DRAWN_STATE, {}).pop(key, None)
 
 
-def rename_old_query_params(slug: str) -> None:
+def rename_old_query_params_and_rerun(slug: str) -> None:
     """Write what a link of old calls otherwise as it is called today; the run begins again where there was any."""
-    rename_query_params(
+    rename_query_params_and_rerun(
         {old: key for old, key in OLD_NAMES.items() if (slug, old) != ("compare", "query")}
     )  # a place on two grids there
 
 
-def rename_query_params(new_names: dict[str, str]) -> None:
+def rename_query_params_and_rerun(new_names: dict[str, str]) -> None:
     """The same of these names (`new_names` → key): controls read the address that a run began with."""
     found = {name: st.query_params[name] for name in (*new_names, *COUNTED_FROM_1) if name in st.query_params}
     for name, given in found.items():

@@ -30,13 +30,13 @@ def precomputed_rollout_picture(model: str | None, photo: str | None) -> dict[st
     return spec if (model, photo) == (spec["model"], spec["photo"]) else None
 
 
-def rollout_picture(rec: vitcore.Recording, photo: str, readout: str, image: Image.Image) -> dict[str, Any]:
+def rollout_picture(rec: vitcore.Recording, photo: str, pooling_place: str, image: Image.Image) -> dict[str, Any]:
     """Rollout on the photo as `components.look` draws it before there is a model: addresses, colours, shares of the patches."""
     grid = rec.grid
     return {
         "model": rec.model,
         "photo": photo,
-        "readout": readout,
+        "readout": pooling_place,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
         "colours": encoded_colour_tables("light"),
         "image": webp_data_uri(np.asarray(image), 78),
@@ -47,10 +47,10 @@ def rollout_picture(rec: vitcore.Recording, photo: str, readout: str, image: Ima
     }
 
 
-def translated_top_classes(ready: dict[str, Any]) -> list[tuple[str, float]]:
+def translated_top_classes(precomputed_picture: dict[str, Any]) -> list[tuple[str, float]]:
     """The answer of a picture made beforehand, in the visitor's language."""
-    labels, shares = zip(*ready["answer"], strict=True)
-    return [*zip(translated_labels(labels, ready["classes"]), shares, strict=True)]
+    labels, shares = zip(*precomputed_picture["answer"], strict=True)
+    return [*zip(translated_labels(labels, precomputed_picture["classes"]), shares, strict=True)]
 
 
 def encoded_colour_tables(mode: Mode) -> dict[str, str]:

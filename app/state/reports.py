@@ -11,12 +11,12 @@ from app.state.memory import memory_cache
 from app.state.model_ref import ModelRef
 from app.state.models import loaded_models, model_weights
 from app.state.photos import sample_photos
-from app.state.recordings import block_activations, cached_recordings, model_comparisons
+from app.state.recordings import cached_block_activations, cached_recordings, model_comparisons
 from vitcore.figures.drawing import Drawing, remove_title
 from vitcore.figures.painters.png_and_svg import print_figure
 from vitcore.figures.positions import position_similarity_tile
 from vitcore.figures.theme_colours import Mode, file_to_data_uri
-from vitcore.report.folder_or_zip import ZipFolder
+from vitcore.report.folder_or_zip import ZipWriter
 from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def five_pictures(model: str, photo: str, settings: ReportSettings, mode: Mode) 
     rec = cached_recordings.cached_recording(vit, rec.photo, settings.block(vit.blocks))  # with the heads of one layer
     drawn = _drawn(cached_recordings.recording_with_fusion(vit, rec, settings.fusion), settings, mode, vit)
     pngs = {f"{n}-{name}.png": print_figure(drawn[name][1], "png") for n, name in enumerate(LOOK, 1) if name in drawn}
-    ZipFolder(file := io.BytesIO()).write_files(pngs)
+    ZipWriter(file := io.BytesIO()).write_files(pngs)
     return file.getvalue()
 
 
@@ -148,7 +148,7 @@ def _quiz_material(vit: Vit, rec: Recording, seed: int, mask_outliers: bool) -> 
     rec = quiz_data.keep_maps_of_blocks(quiz_data.mask_outliers_in_recording(rec) if mask_outliers else rec, blocks)
     named = quiz_data.other_gallery_photos(seed, rec.photo.digest)
     photos = [replace(_quiz_photo(vit.name, name, mask_outliers, vit), title=title) for name, title in named]
-    by_depth = block_activations.logit_lens(rec, vit) if vit.is_global else None
+    by_depth = cached_block_activations.logit_lens(rec, vit) if vit.is_global else None
     parts, cosine = model_weights.filter_components(vit.name), model_weights.position_similarity(vit.name)
     return quiz_data.quiz_material_from_parts(vit, rec, photos, parts, cosine, by_depth, mask_outliers)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.state.recordings import cached_recordings, covered_photos, interventions, patch_tokens_for_browser
+from app.state.recordings import cached_interventions, cached_recordings, covered_photos, patch_token_bytes_for_browser
 from vitcore.figures.heat_overlay import colours_on_photo, fine_detail, heat_colour_scale, heat_on_photo, scale_top
 from vitcore.figures.theme_colours import ColourScale, Mode
 from vitcore.report.animations.step_animation import AnimationStep, step_animation
@@ -35,13 +35,13 @@ class SwitchSteps(NamedTuple):
     kind: str  # "parts", one after another as they are chosen; "heads", the strongest first; "layers", one layer's attention each
 
 
-def switch_steps(names: Sequence[str], known: Sequence[str], drops: NDArray[np.float32] | None) -> SwitchSteps:
+def switch_steps(names: Sequence[str], switchable_names: Sequence[str], drops: NDArray[np.float32] | None) -> SwitchSteps:
     """The parts that are off, one after another; else the strongest heads where all were tried; else each layer's attention."""
-    between = interventions.BETWEEN
+    between = cached_interventions.BETWEEN
     if names or drops is not None:
         parts = list(names) or _strongest(drops)
         return SwitchSteps([between.join(parts[:n]) for n in range(len(parts) + 1)], ["", *parts], "parts" if names else "heads")
-    parts = [name for name in known if name.endswith(".attn")]
+    parts = [name for name in switchable_names if name.endswith(".attn")]
     return SwitchSteps(["", *parts], ["", *parts], "layers")
 
 
@@ -51,11 +51,11 @@ def _strongest(drops: Any) -> list[str]:
 
 
 def switch_animation(
-    model: str, key: str, steps: SwitchSteps, by: str, map_name: str, mask: bool, words: Mapping[str, str], mode: Mode
+    model: str, key: str, steps: SwitchSteps, replacement: str, map_name: str, mask: bool, words: Mapping[str, str], mode: Mode
 ) -> bytes:
     """A map on the photo as parts are switched off, on one scale, with the answer; `words`: its title and each part's name."""
     vit, rec = cached_recordings.recording_from_key(model, key, "mean")
-    passes = [interventions.switched_pass(rec, code, by, mask, vit) for code in steps.codes]
+    passes = [cached_interventions.switched_pass(rec, code, replacement, mask, vit) for code in steps.codes]
     pictures, scale = maps_on_photo(rec, [getattr(one, map_name) for one in passes])
     frames = [
         AnimationStep(picture, words[part], _answer(rec, one.logits))
@@ -86,13 +86,13 @@ def patching_animation(model: str, key: str, squares: NDArray[np.float32], title
 
 
 def steering_animation(
-    model: str, key: str, towards: str, layer: int, farthest: int, title: str, mode: Mode
+    model: str, key: str, towards_key: str, layer: int, farthest: int, title: str, mode: Mode
 ) -> bytes:  # fmt: skip
     """The rollout on the photo as it is steered towards another, by its key, in steps up to `farthest` per cent."""
     vit, rec = cached_recordings.recording_from_key(model, key, "mean")
-    other = cached_recordings.recording_from_key(model, towards, "mean")[1]
+    other = cached_recordings.recording_from_key(model, towards_key, "mean")[1]
     scales = [round(farthest * step / STEERING_STEPS) for step in range(STEERING_STEPS + 1)]
-    passes = [interventions.steered_pass(rec, other, layer, scale, vit) for scale in scales]
+    passes = [cached_interventions.steered_pass(rec, other, layer, scale, vit) for scale in scales]
     pictures, bar = maps_on_photo(rec, [one.rollout for one in passes])
     frames = [
         AnimationStep(picture, f"{scale} %", _answer(rec, one.logits))
@@ -102,14 +102,14 @@ def steering_animation(
 
 
 def deletion_animation(
-    model: str, key: str, found: PhotoDeletion, method: str, insertion: bool, words: Mapping[str, str], mode: Mode
+    model: str, key: str, photo_deletion: PhotoDeletion, method: str, insertion: bool, words: Mapping[str, str], mode: Mode
 ) -> bytes:
     """Patches of the photo deleted in the order of a method's map, or inserted, with the probability that is left at each step."""
     from vitcore.faithfulness.deletion import patch_order
     from vitcore.faithfulness.method_maps import method_maps
 
     vit, rec = cached_recordings.recording_from_key(model, key, "mean")
-    curve, grid = found.curves[method], rec.grid
+    curve, grid = photo_deletion.curves[method], rec.grid
     order = patch_order(method_maps(vit, rec, (method,), curve.target)[method])
     values = curve.weakest_first[::-1] if insertion else curve.strongest_first
     shares = 1 - curve.shares[::-1] if insertion else curve.shares
@@ -117,8 +117,10 @@ def deletion_animation(
     for share, value in zip(shares, values, strict=True):
         count = round(share * grid.patches)
         gone = order[count:] if insertion else order[:count]
-        pixels = covered_photos.covered_pixels(rec, _code(gone, rec), found.fill)
-        frames.append(AnimationStep(pixels, words["step"].format(share=percent(share, 0)), f"{found.label}: {percent(value)}"))
+        pixels = covered_photos.covered_pixels(rec, _code(gone, rec), photo_deletion.fill)
+        frames.append(
+            AnimationStep(pixels, words["step"].format(share=percent(share, 0)), f"{photo_deletion.label}: {percent(value)}")
+        )
     return step_animation(words["title"], frames, mode=mode)
 
 
@@ -138,7 +140,7 @@ def covering_animation(model: str, key: str, code: str, fill: str, words: Mappin
 
 
 def token_animation(
-    model: str, key: str, second_key: str, shown: patch_tokens_for_browser.TokenView, title: str, mode: Mode
+    model: str, key: str, second_key: str, token_view: patch_token_bytes_for_browser.TokenView, title: str, mode: Mode
 ) -> bytes:  # fmt: skip
     """The patch tokens of two photos side by side as the page shows them, layer by layer; both are named by their keys."""
     vit, rec = cached_recordings.recording_from_key(model, key, "mean")
@@ -146,7 +148,7 @@ def token_animation(
     grid, details = rec.grid, [fine_detail(cached_recordings.input_picture(one)[0].resize((448, 448)), rec.grid) for one in both]
     frames = []
     for layer in range(vit.blocks):
-        colours = patch_tokens_for_browser.shown_colours(*both, shown, layer)
+        colours = patch_token_bytes_for_browser.shown_colours(*both, token_view, layer)
         sides = [
             colours_on_photo(one.reshape(grid.rows, grid.cols, 3), detail) for one, detail in zip(colours, details, strict=True)
         ]

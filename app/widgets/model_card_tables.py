@@ -67,7 +67,7 @@ def plausibility_sentences(card: ModelCard, trained: dict[str, Any], text: texts
         cats, dogs = (teacher["pets"][kind] for kind in ("cats", "dogs"))
         beside = text["species beside"].format(teacher=card.teacher, cats=cats["called_so"], cat_photos=cats["photos"],
                                                dogs=dogs["called_so"], dog_photos=dogs["photos"])  # fmt: skip
-        sentences.append(text.joined([beside, *each]))
+        sentences.append(text.join_sentences([beside, *each]))
         maps, others = model["pets"]["localisation"], teacher["pets"]["localisation"]
         sentences.append(text["about localisation"].format(rollout=maps["rollout_auc"], prior=maps["centre_prior_auc"],
                                                       teacher=card.teacher, other=others["rollout_auc"]))  # fmt: skip
@@ -78,7 +78,7 @@ def plausibility_sentences(card: ModelCard, trained: dict[str, Any], text: texts
 def localisation_sentence(card: ModelCard | None, text: texts.Prose) -> str:
     """What an AUC against outlines measures, and towards what this model's rollout was trained."""
     towards = text["trained towards"].format(looker=card.looker) if card and card.looker else ""
-    return text.joined([text["plausible"], towards])
+    return text.join_sentences([text["plausible"], towards])
 
 
 def show_accuracy_tables(card: ModelCard, trained: dict[str, Any], text: texts.Prose) -> None:
@@ -113,7 +113,7 @@ def show_accuracy_tables(card: ModelCard, trained: dict[str, Any], text: texts.P
     photo_sentences = [text["measured of"].format(photos=count, of=say(photo_set_description(trained, which)["of"]))
             for which, count in counts.items() if photo_set_description(trained, which)]  # fmt: skip
     harder = _harder_photos_sentence([pair for _, *pair in sets[:2]], text)
-    st.markdown(text.joined([text["measured uses"] if kinds else "", *photo_sentences, harder]))
+    st.markdown(text.join_sentences([text["measured uses"] if kinds else "", *photo_sentences, harder]))
 
 
 def show_card_commands(trained: dict[str, Any]) -> None:

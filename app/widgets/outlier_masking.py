@@ -36,12 +36,12 @@ class MapOutliers(NamedTuple):
     masked: bool
 
 
-def read_masking_from_address(entered: bool, uses_model: bool) -> None:
+def read_masking_from_address(is_page_entered: bool, uses_model: bool) -> None:
     """When a run begins: a page that was entered takes what its address says; one that looks at a photo has it in its address."""
     values = [
         BOOLEANS[given] for key in (QUERY_KEY, *OLD_QUERY_KEYS) if (given := st.query_params.get(key, "").lower()) in BOOLEANS
     ]
-    if entered and values:
+    if is_page_entered and values:
         st.session_state[STATE_KEY] = any(values)
     _write_address(uses_model)
 
@@ -89,7 +89,7 @@ def distances_masked_if_on(visit: Visit) -> tuple[vitcore.Recording, str]:
     return cached_outliers.mask_outliers(rec), masked_outliers_sentence(_outlier_count(visit))
 
 
-def outliers_in_map(visit: Visit, values: NDArray, attended: bool = True, masked: bool | None = None) -> MapOutliers:
+def outliers_in_map(visit: Visit, values: NDArray, is_attention: bool = True, masked: bool | None = None) -> MapOutliers:
     """What a map (rows, cols) of this photo shows of its outlier tokens; `masked`: whether it is of masked attention."""
     from vitcore.analysis.outlier_tokens import outliers_in_map
 
@@ -97,7 +97,7 @@ def outliers_in_map(visit: Visit, values: NDArray, attended: bool = True, masked
     if is_masking_applied(visit) if masked is None else masked:
         return MapOutliers([], masked_outliers_sentence(len(patches)), len(patches), True)
     found = [int(patch) for patch in outliers_in_map(values, patches)] if len(patches) else []
-    return MapOutliers(found, outlier_sentence(found, visit.grid, attended), len(patches), False)
+    return MapOutliers(found, outlier_sentence(found, visit.grid, is_attention), len(patches), False)
 
 
 def map_outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOutliers:
@@ -108,19 +108,19 @@ def map_outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOu
     )
 
 
-def framed_outliers_sentence(found: Sequence[MapOutliers], after: Sequence[MapOutliers], grid: Grid) -> str:
-    """What is said of patches framed in maps of a photo as it is, and in those `after` a change, if there is one.
+def framed_outliers_sentence(outliers_before: Sequence[MapOutliers], outliers_after: Sequence[MapOutliers], grid: Grid) -> str:
+    """What is said of patches framed in maps of a photo as it is, and in those `outliers_after` a change, if there is one.
 
     Once where it is the same of both.
     """
     before, later = (
         map_outliers_of_patches(sorted({*chain(*(one.patches for one in maps))}), maps[0].total, grid).sentence
-        for maps in (found, after or found)
+        for maps in (outliers_before, outliers_after or outliers_before)
     )
     if before == later:
         return before
     text, both = texts.prose("common"), {"before": before, "after": later}
-    return text.joined(text[f"outliers {when}"].format(said=said) for when, said in both.items() if said)
+    return text.join_sentences(text[f"outliers {when}"].format(said=said) for when, said in both.items() if said)
 
 
 def outlier_message(patches: list[int], masked: bool) -> dict[str, Any]:

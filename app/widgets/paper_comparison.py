@@ -79,7 +79,7 @@ def _rank_paragraph(accuracies_percent: list[float], card: ModelCard, photos: st
     if namesake:
         each = ", ".join(f"{value:.2f} % ({data})" for data, value in namesake.items())
         last_sentence = text["paper namesake"].format(model=name, each=each)
-    return text.joined((verdict, span, last_sentence))
+    return text.join_sentences((verdict, span, last_sentence))
 
 
 def _teacher_sentence(trained: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from app.state.photos import sample_photos
 from app.state.training.films import RECORDINGS
 from app.views.train import recipe_form
 from tests.rooms import nodes
-from vitcore.faithfulness.map_test_charts import PART_TITLES
+from vitcore.faithfulness.map_test_results_as_charts import PART_TITLES
 from vitcore.faithfulness.method_maps import TITLES
 from vitcore.faithfulness.method_ranking import FILL_TITLES
 from vitcore.models import local_files

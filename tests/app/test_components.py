@@ -65,7 +65,7 @@ def test_a_choice_survives_a_run_that_is_broken_off(chosen):
     chosen.get_by_key("other").set_value(True)
     assert chosen.run().session_state["token"] == 74
     chosen.session_state["broken off"] = False
-    assert chosen.run().session_state["token"] == 74 and chosen.session_state[PENDING_STATE]["token"].drawn
+    assert chosen.run().session_state["token"] == 74 and chosen.session_state[PENDING_STATE]["token"].is_drawn
     assert chosen.run().session_state["token"] == 74 and not chosen.session_state[PENDING_STATE], "the browser has told it back"
     chosen.query_params["kept"] = "5"
     chosen.get_by_key("kept").set_value(5)
@@ -78,13 +78,13 @@ def test_a_choice_survives_what_is_touched_before_the_browser_has_heard_of_it(ch
     chosen.session_state["broken off"] = False
     chosen.get_by_key("token").set_value(74)
     chosen.run()  # the run that answers to the choice, and tells the browser
-    assert chosen.session_state[PENDING_STATE]["token"].drawn
+    assert chosen.session_state[PENDING_STATE]["token"].is_drawn
     for _ in range(2):  # touched twice, each time with the token as it was before
         chosen.get_by_key("other").set_value(not chosen.get_by_key("other").value)
         chosen.get_by_key("token").set_value(137)
         assert chosen.run().session_state["token"] == 74
     chosen.get_by_key("token").set_value(137)
-    chosen.session_state[PENDING_STATE] = {"token": PendingChoice((137,), 74, drawn=True)}
+    chosen.session_state[PENDING_STATE] = {"token": PendingChoice((137,), 74, is_drawn=True)}
     assert chosen.run().session_state["token"] == 137, "nothing else was touched, so it was this"
 
 
@@ -94,7 +94,7 @@ def test_of_two_quick_choices_the_second_counts_whatever_the_browser_has_heard(t
     for heard in (137, 74):
         at = AppTest.from_function(script).run()
         at.session_state["chosen"] = [74]
-        assert at.run().session_state["token"] == 74 and at.session_state[PENDING_STATE]["token"].drawn
+        assert at.run().session_state["token"] == 74 and at.session_state[PENDING_STATE]["token"].is_drawn
         at.session_state["chosen"], at.session_state["broken off"] = [then], True
         assert at.run().session_state["token"] == then
         at.session_state["broken off"] = False

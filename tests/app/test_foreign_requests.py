@@ -21,7 +21,7 @@ def ask(host: str, origin: str | None = None, kind: str = "http", method: str = 
         sent.append(message)
 
     sent.append({"type": "nothing"})
-    asyncio.run(request_origin.RefuseForeign(app)({"type": kind, "method": method, "headers": headers}, None, send))
+    asyncio.run(request_origin.RefuseForeignMiddleware(app)({"type": kind, "method": method, "headers": headers}, None, send))
     return sent[1:]
 
 

@@ -28,7 +28,9 @@ from vitcore.models.model_cards import DEFAULT_MODEL
 
 @pytest.fixture(scope="module")
 def client():
-    files = live_shipped_files.LiveFiles(live_worker_script, live_early_script, lambda: None)  # whatever another test has loaded
+    files = live_shipped_files.LiveFileRoutes(
+        live_worker_script, live_early_script, lambda: None
+    )  # whatever another test has loaded
     with TestClient(Starlette(routes=[*first_paint.page_routes(files.early_tag), *files.routes()])) as client:
         client.files = files
         yield client

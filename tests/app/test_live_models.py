@@ -30,7 +30,7 @@ def connected(disk, monkeypatch):
 
 def browser(*visits: str) -> TestClient:
     """A browser that has the connections of these visits."""
-    return TestClient(Starlette(routes=live_own_models.LiveModels(lambda _scope, visit: visit in visits).routes()))
+    return TestClient(Starlette(routes=live_own_models.LiveModelRoutes(lambda _scope, visit: visit in visits).routes()))
 
 
 def brought(name: str, data: bytes) -> App:

@@ -114,7 +114,7 @@ def test_a_visitor_for_whom_there_is_no_file_is_told_to_come_later(monkeypatch):
 
     def ask(kind: str, limit: int | None) -> list[dict]:
         sent.clear()
-        asyncio.run(open_file_limit.RefuseVisitors(app, limit)({"type": kind}, None, send))
+        asyncio.run(open_file_limit.RefuseVisitorsMiddleware(app, limit)({"type": kind}, None, send))
         return list(sent)
 
     enough = 100 + open_file_limit.RESERVED_FILES

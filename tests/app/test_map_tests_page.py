@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from visitor import App
 
-from app.state.jobs import map_tests
+from app.state.jobs import map_test_jobs
 from vitcore import record
 from vitcore.assets import SAMPLES
 from vitcore.faithfulness.method_maps import CHANCE, MAPS, NO_METHODS
@@ -19,7 +19,7 @@ def test_the_gallery_s_tests_are_shown_and_say_which_map_is_best():
         "Probability of the class as patches are deleted", "Insertion minus deletion by method",
         "Rank correlation by method as weights become random",
     ]  # fmt: skip
-    scores = map_tests.shipped_ranking("removed")
+    scores = map_test_jobs.shipped_ranking("removed")
     said = measured = app.text("markdown")
     assert ranking_sentence(scores, "removed") in said and "plausibility, not faithfulness" in said
     methods = [score.name for score in scores if score.name not in NO_METHODS]
@@ -49,8 +49,8 @@ def test_the_gallery_s_tests_are_shown_and_say_which_map_is_best():
     assert len([line for line in lines if line["type"] == "scatter"]) == len(MAPS) + 1
     app.set(test_curve="insertion", test_fill="blur").fine()
     assert app.charts()[0]["alt"].startswith("Probability of the class as patches are inserted")
-    assert ranking_sentence(map_tests.shipped_ranking("blur"), "blur") in app.text("markdown")
-    shipped = map_tests.shipped_tests()
+    assert ranking_sentence(map_test_jobs.shipped_ranking("blur"), "blur") in app.text("markdown")
+    shipped = map_test_jobs.shipped_tests()
     for table in (shipped.stability, shipped.weights):
         assert f"Measured on {len(table)} photos of the gallery, as a mean." in measured
     app = App("rollout", photo="cat").fine()

@@ -131,7 +131,7 @@ def test_compare_says_it_of_each_side_and_masks_both(cornered, offer):
 
 
 def test_the_story_says_it_of_the_chosen_head_and_of_every_layer(cornered, offer):
-    from app.views.story.story_view import BLOCK_STEP
+    from app.views.story.story_stepper_and_steps import BLOCK_STEP
 
     offer(cornered=cornered)
     rec = recorded(cornered, sample_photos.sample_photo_rows()[0]["id"], maps=range(cornered.blocks))

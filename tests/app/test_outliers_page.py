@@ -87,14 +87,14 @@ def test_one_switch_masks_it_in_the_rollout_lab_and_the_explorer(planted, own, o
 
 
 def test_the_bytes_that_the_browser_gets_are_the_masked_ones(planted, own, offer):
-    from app.state.recordings import attention_for_browser, cached_outliers
+    from app.state.recordings import attention_bytes_for_browser, cached_outliers
 
     offer(planted=planted)
     masked = cached_outliers.mask_outliers(own)
-    sent = attention_for_browser.attention_bytes_by_block(masked)[2]
+    sent = attention_bytes_for_browser.attention_bytes_by_block(masked)[2]
     weights = decode_weights(np.frombuffer(sent, np.uint8)).reshape(own.maps[2].shape)
     assert (weights[..., 3 + 62] == 0).all() and weights.sum(-1) == pytest.approx(1, abs=0.03)
-    plain = attention_for_browser.attention_bytes_by_block(own)[2]
+    plain = attention_bytes_for_browser.attention_bytes_by_block(own)[2]
     assert decode_weights(np.frombuffer(plain, np.uint8)).reshape(own.maps[2].shape)[..., 3 + 62].max() > 0
 
 

@@ -7,7 +7,7 @@ from PIL import Image
 
 from app.state import step_animations
 from app.state.photos import sample_photos
-from app.state.recordings import cached_recordings, interventions, patch_tokens_for_browser
+from app.state.recordings import cached_interventions, cached_recordings, patch_token_bytes_for_browser
 from vitcore.faithfulness.method_ranking import photo_deletion
 
 
@@ -33,7 +33,7 @@ def test_a_frame_for_each_step_of_every_page(kinds, offer):
     offer(registers=vit)
     key = sample_photos.sample_digest("cat")
     rec = cached_recordings.recording_from_key("registers", key, "mean")[1]
-    steps = step_animations.switch_steps([], [one.name for one in interventions.switchable_components(vit, "zero")], None)
+    steps = step_animations.switch_steps([], [one.name for one in cached_interventions.switchable_components(vit, "zero")], None)
     words = dict.fromkeys(steps.parts, "x") | {"title": "t", "unit": "%", "step": "{share}"}
     made = step_animations.switch_animation("registers", key, steps, "zero", "rollout", False, words, "light")
     assert count_frames(made) == 1 + vit.blocks
@@ -48,7 +48,7 @@ def test_a_frame_for_each_step_of_every_page(kinds, offer):
     steered = step_animations.steering_animation("registers", key, macaw, 1, 300, "t", "light")
     assert count_frames(steered) == 1 + step_animations.STEERING_STEPS
     for view, method in (("colours", "kmeans"), ("foreground", "kmeans"), ("segments", "kmeans"), ("segments", "normalised_cut")):
-        shown = patch_tokens_for_browser.TokenView("residual", False, True, view, 0.0, method, 3)
+        shown = patch_token_bytes_for_browser.TokenView("residual", False, True, view, 0.0, method, 3)
         assert count_frames(step_animations.token_animation("registers", key, macaw, shown, "t", "light")) == vit.blocks
     squares = np.random.default_rng(0).normal(size=(vit.blocks, vit.grid.rows, vit.grid.cols)).astype(np.float32)
     assert count_frames(step_animations.patching_animation("registers", key, squares, "t", "u", 1.0, "light")) == vit.blocks

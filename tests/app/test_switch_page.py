@@ -12,7 +12,7 @@ from app import texts
 from app.state import step_animations
 from app.state.memory import memory_cache
 from app.state.photos import sample_photos
-from app.state.recordings import interventions
+from app.state.recordings import cached_interventions
 from vitcore.probabilities import probabilities
 from vitcore.translation import percent
 
@@ -87,12 +87,12 @@ def forget_means():
 
 def test_the_mean_is_that_of_the_gallery(shipped, monkeypatch, forget_means):
     some = sample_photos.sample_photo_rows()[:2]
-    monkeypatch.setattr(interventions.sample_photos, "sample_photo_rows", lambda: some)
+    monkeypatch.setattr(cached_interventions.sample_photos, "sample_photo_rows", lambda: some)
     rec = vitcore.record(shipped, photo())
     mean = vitcore.mean_activations(shipped, [photo(row["id"]) for row in some], ["z", "attn_out", "k", "v"])
     names = ["L1H2", "L3.attn", "class_token"]
     off = vitcore.record(vitcore.switch_off(shipped, names, "mean", mean), photo())
-    found = interventions.switched_pass.__wrapped__(rec, "-".join(names), "mean", False, shipped)
+    found = cached_interventions.switched_pass.__wrapped__(rec, "-".join(names), "mean", False, shipped)
     np.testing.assert_allclose(found.logits, off.logits, atol=1e-4)
 
 
@@ -108,7 +108,7 @@ def test_swapped_tokens_and_the_layer_of_the_turn(shipped):
 
 def test_the_steered_answer_is_the_librarys_and_goes_along_as_a_film(shipped, monkeypatch):
     taken = {}
-    monkeypatch.setattr("app.views.switch.steering_view.show_downloads", lambda make, key, **rest: taken.update(rest))
+    monkeypatch.setattr("app.views.switch.steering_section.show_downloads", lambda make, key, **rest: taken.update(rest))
     app = App("switch", second_photo="espresso", steer="100", steer_layer="6").fine()
     direction = vitcore.steering_direction(shipped, towards=photo("espresso"), away=photo(), layer=6)
     steered = vitcore.record(vitcore.steer(shipped, direction, 6), photo())

@@ -8,7 +8,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-import chinese_scripts
+import chinese_characters_by_script
 import numpy as np
 import pytest
 import sentences
@@ -140,7 +140,7 @@ def everything(lang: str) -> dict[str, str]:
 
 @each_language
 def test_the_texts_are_in_the_script_of_their_language(lang):
-    foreign = set(chinese_scripts.TRADITIONAL if lang == "zh-CN" else chinese_scripts.SIMPLIFIED)
+    foreign = set(chinese_characters_by_script.TRADITIONAL if lang == "zh-CN" else chinese_characters_by_script.SIMPLIFIED)
     assert {where: found for where, text in everything(lang).items() if (found := foreign & set(text))} == {}
 
 

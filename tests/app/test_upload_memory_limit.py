@@ -59,7 +59,7 @@ class Server:
         headers = [(b"cookie", f"_streamlit_xsrf={cookie or self.visits[visit]}".encode())]
         headers += [(b"content-length", str(size).encode())] if said else []
         scope = {"type": "http", "method": method, "path": f"/base/_stcore/upload_file/{visit}/{file_id}", "headers": headers}
-        asyncio.run(upload_memory_limit.GuardUploads(streamlit)(scope, nothing_more, collect))
+        asyncio.run(upload_memory_limit.GuardUploadsMiddleware(streamlit)(scope, nothing_more, collect))
         return sent[0]["status"]
 
     @property
@@ -103,7 +103,7 @@ def test_what_no_page_asked_for_or_another_visitor_sends_is_refused(server):
 def test_a_large_file_that_is_refused_is_answered_with_a_sentence(server):
     """Over a real connection, which a server that does not read would reset while the file is on its way."""
     server.come("me")
-    asgi = uvicorn.Config(upload_memory_limit.GuardUploads(None), port=0, log_level="error", lifespan="off")
+    asgi = uvicorn.Config(upload_memory_limit.GuardUploadsMiddleware(None), port=0, log_level="error", lifespan="off")
     guard = uvicorn.Server(asgi)
     thread = threading.Thread(target=guard.run, daemon=True)
     thread.start()

@@ -23,7 +23,7 @@ from vitcore.train.data.photo_sources import open_photo_source
 from vitcore.train.data.photo_tensors import PhotosOnDevice, open_batches
 from vitcore.train.learning import training_loop
 from vitcore.train.learning.model_from_recipe import MEAN, STD, build_from_recipe
-from vitcore.train.learning.optimiser_and_weight_average import has_fast_bf16
+from vitcore.train.learning.optimiser_and_weight_average import cpu_or_gpu_has_fast_bf16
 from vitcore.train.recipe import Recipe, with_changes
 
 TI = Recipe(image_px=128, patch_px=16, steps=10**6, batch=64, warmup_steps=0, snapshots=0, precision="auto")
@@ -54,7 +54,7 @@ def bare(recipe: Recipe, batches: Callable[[], tuple[Any, Any]], classes: int, d
     if recipe.compile:
         model = torch.compile(model)
     optim = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.05, fused=True)
-    bf16 = has_fast_bf16() and recipe.precision != "fp32"
+    bf16 = cpu_or_gpu_has_fast_bf16() and recipe.precision != "fp32"
     while True:
         pixels, targets = batches()
         with torch.autocast(device, torch.bfloat16, enabled=bf16):
@@ -83,7 +83,7 @@ def timm_recipe(recipe: Recipe, folder: Path, classes: int) -> Iterator[Any]:
     while True:
         for pixels, labels in loader:
             targets = nn.functional.one_hot(labels, classes).float()
-            with torch.autocast("cpu", torch.bfloat16, enabled=has_fast_bf16()):
+            with torch.autocast("cpu", torch.bfloat16, enabled=cpu_or_gpu_has_fast_bf16()):
                 loss = loss_of(model(pixels), targets)
             optim.zero_grad()
             loss.backward()

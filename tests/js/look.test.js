@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { mock, test } from "node:test"
 import { adoptChoices, choose, fresh } from "../../app/components/pending_choices.js"
-import { lines, nearestDot, numbersOf, painted, signedRow, strongest } from "../../app/components/look/look_numbers.js"
+import { lines, nearestDot, numbersOf, painted, signedRow, strongest } from "../../app/components/look/look_map_values.js"
 
 const ST = { patch: null, layer: null, head: null }
 const PAINTED = [

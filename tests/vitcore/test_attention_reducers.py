@@ -11,7 +11,7 @@ from vitcore.architectures.axial_vit import combine_axis_attention, spread_axis_
 from vitcore.attention_capture import AttentionCall, SoftmaxCall
 from vitcore.forward.block_attention import DistanceReducer, FusedHeadsReducer, PoolingReducer, attention_weights_buffer
 from vitcore.forward.query_key import QueryKeyReducer
-from vitcore.forward.recordings.axial_attention import AxialAttention
+from vitcore.forward.recordings.axial_attention import AxialAttentionCollector
 from vitcore.module_swaps import with_hooks, with_swapped_modules
 
 PIECES = [slice(0, 2), slice(2, 3)]  # of three heads
@@ -73,7 +73,7 @@ def test_axial_attention_is_fused_by_step_and_measured_by_reach():
 
     vit = vitcore.wrap(AxialViT((16, 24), 8, embed_dim=8, depth=1, num_heads=2, num_classes=3).eval(), name="axial")
     rows, columns = random_weights(2, 2, 3), random_weights(3, 2, 2)  # of 2 rows and of 3 columns
-    watch = AxialAttention(vit, attention_weights_buffer(vit), maps=[0], fusions=["max"])
+    watch = AxialAttentionCollector(vit, attention_weights_buffer(vit), maps=[0], fusions=["max"])
     for weights in (rows, columns):
         watch(SoftmaxCall(0, weights))
     assert torch.equal(watch.fused["max"].matrices[0], spread_axis_attention(rows, "row", 2, 3).amax(0))

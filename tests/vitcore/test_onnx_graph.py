@@ -10,7 +10,7 @@ from tests.conftest import NORMALISE, lively
 from tests.shipping.shipped_graph import shipped_graph
 from vitcore.onnx_graph.check_exportable import OnnxGraphError
 from vitcore.onnx_graph.export_onnx import make_onnx_graph
-from vitcore.onnx_graph.graph_builder import OUTPUTS
+from vitcore.onnx_graph.graph_nodes_and_weight_offsets import OUTPUTS
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

@@ -23,10 +23,10 @@ def encode_weights(weights: NDArray) -> NDArray[np.uint8]:
     return np.clip(code, 0, 255).astype(np.uint8)
 
 
-def encode_signed(values: NDArray, most: float | None = None) -> NDArray[np.int8]:
-    """Numbers from −`most` to `most` (default: the largest absolute value) as −127…127, of the same shape."""
-    most = float(np.abs(values).max()) if most is None else most
-    return np.clip(np.round(127 * np.asarray(values, np.float64) / max(most, 1e-12)), -127, 127).astype(np.int8)
+def encode_signed(values: NDArray, max_abs: float | None = None) -> NDArray[np.int8]:
+    """Numbers from −`max_abs` to `max_abs` (default: the largest absolute value) as −127…127, of the same shape."""
+    max_abs = float(np.abs(values).max()) if max_abs is None else max_abs
+    return np.clip(np.round(127 * np.asarray(values, np.float64) / max(max_abs, 1e-12)), -127, 127).astype(np.int8)
 
 
 def decode_weights(codes: NDArray[np.uint8] | bytes) -> NDArray[np.float32]:

@@ -87,10 +87,10 @@ def nearest_and_farthest_head(px: NDArray, block: int = 0) -> NearestAndFarthest
     return NearestAndFarthestHead(near, far, float(px[block, near]), float(px[block, far]))
 
 
-def local_heads(renormalised_px: NDArray, most_px: float) -> list[tuple[int, int]]:
+def local_heads(renormalised_px: NDArray, max_px: float) -> list[tuple[int, int]]:
     """(block, head) of every head of (L, H) that looks at most so far among the patches, by block, the nearest of a block last."""
     table = np.asarray(renormalised_px, np.float64)
-    places = [(int(block), int(head)) for block, head in np.argwhere(table <= most_px)]
+    places = [(int(block), int(head)) for block, head in np.argwhere(table <= max_px)]
     return sorted(places, key=lambda place: (place[0], -float(table[place])))
 
 

@@ -92,7 +92,7 @@ def describe_heads(
 
 
 def head_words(
-    bits: float, reach_px: float, shares: NDArray, by_offset: float, grid: Grid, outlying: float = 0.0
+    bits: float, reach_px: float, shares: NDArray, share_by_offset: float, grid: Grid, outlier_share: float = 0.0
 ) -> tuple[tuple[HeadWord, ...], int | None]:
     """The words for a head, the first that fits of sink, outliers, even, local, global, mixed, then "positional"; and its sink."""
     sink = int(np.argmax(shares)) if len(shares) and max(shares) >= SINK_SHARE else None
@@ -100,7 +100,7 @@ def head_words(
     first: HeadWord = "mixed"
     if sink is not None:
         first = "sink"
-    elif outlying >= SINK_SHARE:
+    elif outlier_share >= SINK_SHARE:
         first = "outliers"
     elif bits >= EVEN_ENTROPY_SHARE * np.log2(grid.tokens):
         first = "even"
@@ -108,4 +108,4 @@ def head_words(
         first = "local"
     elif reach >= GLOBAL_REACH:
         first = "global"
-    return ((first, "positional") if by_offset >= POSITIONAL_SHARE else (first,)), sink
+    return ((first, "positional") if share_by_offset >= POSITIONAL_SHARE else (first,)), sink

@@ -25,9 +25,9 @@ def normalise_pixels(pixels: NDArray, mean: Sequence[float], std: Sequence[float
     return (pixels / 255 - np.asarray(mean)) / np.asarray(std)
 
 
-def identical_patches(parts: NDArray, patch: int) -> list[int]:
+def identical_patches(patches: NDArray, patch: int) -> list[int]:
     """The other patches whose pixels are those of `patch`, in reading order."""
-    alike = (parts == parts[patch]).all(axis=(1, 2, 3))
+    alike = (patches == patches[patch]).all(axis=(1, 2, 3))
     return [int(other) for other in np.flatnonzero(alike) if other != patch]
 
 

@@ -90,7 +90,7 @@ def correlation_with_distance(cosine: NDArray, grid: Grid) -> float:
     return float(np.corrcoef(cosine[pair], grid.distances_px()[pair])[0, 1])
 
 
-def row_and_column_cosines(cosine: NDArray, grid: Grid) -> tuple[float, float]:
+def same_line_and_elsewhere_cosines(cosine: NDArray, grid: Grid) -> tuple[float, float]:
     """The mean cosine of positions in one row or column, and of others as far apart: means over rings a step wide.
 
     NaN, where no ring has both.
@@ -105,9 +105,9 @@ def row_and_column_cosines(cosine: NDArray, grid: Grid) -> tuple[float, float]:
     return in_line, others
 
 
-def row_and_column_similarity(cosine: NDArray, grid: Grid) -> float:
+def same_line_excess_cosine(cosine: NDArray, grid: Grid) -> float:
     """How much more alike positions of one row or column are than others as far apart: the difference of both cosines."""
-    same, others = row_and_column_cosines(cosine, grid)
+    same, others = same_line_and_elsewhere_cosines(cosine, grid)
     return same - others
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import uniform_distance_px
-from vitcore.analysis.filters import low_frequency_share
+from vitcore.analysis.filter_components_and_frequencies import low_frequency_share
 from vitcore.analysis.patches import join_patches, split_patches
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.grid import Grid
@@ -22,16 +22,16 @@ def curve_from_log(log: Sequence[dict[str, Any]], name: str) -> tuple[NDArray[np
     return np.array([step for step, _ in points], np.int64), np.array([value for _, value in points], np.float64)
 
 
-def average_curve_in_bins(steps: NDArray, values: NDArray, most: int, log_steps: bool = False) -> tuple[NDArray, NDArray]:
-    """A curve as the means of at most `most` bins, equally wide in steps or in their logarithm."""
-    if len(steps) <= most:
+def average_curve_in_bins(steps: NDArray, values: NDArray, max_bins: int, log_steps: bool = False) -> tuple[NDArray, NDArray]:
+    """A curve as the means of at most `max_bins` bins, equally wide in steps or in their logarithm."""
+    if len(steps) <= max_bins:
         return steps, values
     place = np.log(np.maximum(steps, 1)) if log_steps else steps.astype(np.float64)
     span = max(float(place[-1] - place[0]), 1e-12)
-    which = np.minimum((most * (place - place[0]) / span).astype(np.int64), most - 1)
-    count = np.bincount(which, minlength=most)
+    which = np.minimum((max_bins * (place - place[0]) / span).astype(np.int64), max_bins - 1)
+    count = np.bincount(which, minlength=max_bins)
     held = count > 0
-    means = [np.bincount(which, v, minlength=most)[held] / count[held] for v in (steps, values)]
+    means = [np.bincount(which, v, minlength=max_bins)[held] / count[held] for v in (steps, values)]
     return means[0], means[1]
 
 
@@ -83,20 +83,24 @@ def first_emergence_frames(arrays: Mapping[str, NDArray], grid: Grid) -> dict[st
     return {name: next((i for i, one in enumerate(frames) if getattr(one, name)), None) for name in names}
 
 
-def paint_corruption(pixels: NDArray[np.uint8], fate: NDArray, source: NDArray, grid: Grid) -> NDArray[np.uint8]:
+def paint_corruption(
+    pixels: NDArray[np.uint8], corruption_codes: NDArray, replacement_patches: NDArray, grid: Grid
+) -> NDArray[np.uint8]:
     """What the model was given: replaced patches show the patch that stands there; masked ones are left for drawing."""
     patches = split_patches(pixels, grid)
-    return join_patches(np.where((fate == REPLACED)[:, None, None, None], patches[source], patches), grid)
+    return join_patches(np.where((corruption_codes == REPLACED)[:, None, None, None], patches[replacement_patches], patches), grid)
 
 
-def paint_patches(pixels: NDArray[np.uint8], fate: NDArray, colours: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
+def paint_corrupted_patches(
+    pixels: NDArray[np.uint8], corruption_codes: NDArray, colour_per_patch: NDArray[np.uint8], grid: Grid
+) -> NDArray[np.uint8]:
     """The photo with one colour (N, 3) over each patch that was corrupted."""
     patches = split_patches(pixels, grid)
-    flat = np.broadcast_to(colours[:, None, None], patches.shape)
-    return join_patches(np.where((fate != UNTOUCHED)[:, None, None, None], flat, patches), grid)
+    flat = np.broadcast_to(colour_per_patch[:, None, None], patches.shape)
+    return join_patches(np.where((corruption_codes != UNTOUCHED)[:, None, None, None], flat, patches), grid)
 
 
-def colour_error(colours: NDArray[np.uint8], truth: NDArray[np.uint8], patch_fate: NDArray) -> float:
+def colour_error(colours: NDArray[np.uint8], truth: NDArray[np.uint8], corruption_codes: NDArray) -> float:
     """Mean absolute difference of predicted from true mean colours over the corrupted patches, in pixel values 0–255."""
-    asked = patch_fate != UNTOUCHED
+    asked = corruption_codes != UNTOUCHED
     return float(np.abs(colours[asked].astype(np.float64) - truth[asked]).mean()) if asked.any() else 0.0

@@ -40,7 +40,7 @@ class AxialAttention(nn.Module):
 
     def __init__(self, width: int, heads: int, rows: int, cols: int, stride: int) -> None:
         super().__init__()
-        self.row, self.column = LineAttention(width, heads, cols), LineAttention(width, heads, rows)
+        self.row, self.column = SelfAttention1d(width, heads, cols), SelfAttention1d(width, heads, rows)
         self.stride, self.num_heads = stride, heads
 
     def forward(self, x: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ class AxialAttention(nn.Module):
         return F.avg_pool2d(x, self.stride, ceil_mode=True, count_include_pad=False) if self.stride > 1 else x
 
 
-class LineAttention(nn.Module):
+class SelfAttention1d(nn.Module):
     """Self-attention along lines of `length` with an embedding of every offset."""
 
     def __init__(self, width: int, heads: int, length: int) -> None:

@@ -20,7 +20,7 @@ SAME_SHAPE = {
 SUMS = {torch.Tensor.add, torch.Tensor.__add__, torch.add}
 
 
-class ShapesOnlyMode(TorchFunctionMode):
+class FastMetaForwardMode(TorchFunctionMode):
     """A pass without numbers: the layers that transformers and ResNets have most give a tensor of the right shape at once.
 
     Torch's way to that shape takes a hundred operations for each.
@@ -38,7 +38,7 @@ class ShapesOnlyMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-class _NothingDrawn(ShapesOnlyMode):
+class _NothingDrawn(FastMetaForwardMode):
     """Initialisation changes no number where there is none; torch would spend most of the time on it all the same."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:

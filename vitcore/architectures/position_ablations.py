@@ -35,12 +35,12 @@ class AblatedViT(VisionTransformer):
 
         def table() -> Any:
             if positions == "1d":
-                return Table1D(tokens, self.embed_dim)
+                return PositionTable1d(tokens, self.embed_dim)
             if positions == "2d":
                 rows, cols = self.patch_embed.grid_size
-                return Table2D(rows, cols, prefix, self.embed_dim)
+                return PositionTable2d(rows, cols, prefix, self.embed_dim)
             first: Any = self.blocks[0]
-            return RelativeOffsets(tokens, first.attn.head_dim)
+            return RelativePositionOffsets(tokens, first.attn.head_dim)
 
         self.places = nn.ModuleList(table() for _ in range(len(self.blocks) if positions_at == "blocks" else 1))
         asked: list[Any] = list(self.blocks) if positions_at != "stem" else list(self.blocks)[: int(self.relative)]
@@ -83,7 +83,7 @@ class _Table(nn.Module):
     order: Tensor | None = None
 
 
-class Table1D(_Table):
+class PositionTable1d(_Table):
     """A learned position for each token of the sequence."""
 
     def __init__(self, tokens: int, width: int) -> None:
@@ -95,7 +95,7 @@ class Table1D(_Table):
         return self.pos_embed if self.order is None else self.pos_embed[:, self.order]
 
 
-class Table2D(_Table):
+class PositionTable2d(_Table):
     """Half of the numbers say the row, half the column; prefix tokens have a position of their own."""
 
     def __init__(self, rows: int, cols: int, prefix: int, width: int) -> None:
@@ -112,7 +112,7 @@ class Table2D(_Table):
         return (table if self.order is None else table[self.order]).unsqueeze(0)
 
 
-class RelativeOffsets(_Table):
+class RelativePositionOffsets(_Table):
     """An embedding for every offset p_q − p_k in the sequence, shared by the heads."""
 
     def __init__(self, tokens: int, width: int) -> None:

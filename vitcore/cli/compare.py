@@ -39,8 +39,8 @@ def print_comparison(args: argparse.Namespace) -> None:
 
     photos = open_photo(args.photo), open_photo(args.second_photo or args.photo)
     vits = load_named(args.first, args), load_named(args.second, args)
-    looks = [beside.record_tokens(vit, photo) for vit, photo in zip(vits, photos, strict=True)]
-    comparison = beside.compare(*looks, mask_outliers=args.mask_outliers)
+    first, second = (beside.record_tokens(vit, photo) for vit, photo in zip(vits, photos, strict=True))
+    comparison = beside.compare(first, second, mask_outliers=args.mask_outliers)
     if args.json:
         print(json.dumps(comparison_as_json(comparison), ensure_ascii=False, allow_nan=False))
     else:
@@ -112,7 +112,7 @@ def write_comparison(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, q
         if not quiet:
             print(out / f"{name}.png")
     recs = [side.rec for side in comparison.recordings]
-    place_by_place = {"difference": comparison.difference, "cka": comparison.cka} if comparison.of_one_photo else {}
+    place_by_place: dict[str, Any] = {"difference": comparison.difference, "cka": comparison.cka} if comparison.of_one_photo else {}
     np.savez_compressed(
         out / "compare.npz", rollout_a=comparison.rollouts[0], rollout_b=comparison.rollouts[1],
         distance_px_a=recs[0].distance_px, distance_px_b=recs[1].distance_px, **place_by_place,

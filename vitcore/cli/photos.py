@@ -23,11 +23,11 @@ class UsageError(ValueError):
     """What can't be done in the command, as one sentence."""
 
 
-def list_photo_files(given: Iterable[Path], folder: Path | None = None) -> list[Path]:
+def list_photo_files(paths: Iterable[Path], folder: Path | None = None) -> list[Path]:
     """The files that are named, of a folder its photos, then those of `folder`. Raises: PhotoError; UsageError, for none."""
     from vitcore.images import photos_in_folder
 
-    named = [*given, *([folder] if folder is not None else [])]
+    named = [*paths, *([folder] if folder is not None else [])]
     if not named:
         raise UsageError("name a photo, or a folder with --images.")
     return [file for one in named for file in (photos_in_folder(one) if one is folder or one.is_dir() else [one])]

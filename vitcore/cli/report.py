@@ -14,7 +14,7 @@ from vitcore.cli.photos import list_photo_files, report_left_out_photo, require_
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
-    from vitcore.report.report_bundle import ReportBundle
+    from vitcore.report.report_bundle import ReportBundleWriter
     from vitcore.report.report_settings import ReportSettings
 
 
@@ -32,8 +32,8 @@ def add_report_flags(verb: argparse.ArgumentParser) -> None:
 
 def write_reports(args: argparse.Namespace) -> None:
     """Write handouts, pictures, numbers and animations; damaged photos are named and left out."""
-    from vitcore.report.folder_or_zip import PlainFolder, ZipFolder
-    from vitcore.report.report_bundle import ReportBundle
+    from vitcore.report.folder_or_zip import FolderWriter, ZipWriter
+    from vitcore.report.report_bundle import ReportBundleWriter
     from vitcore.report.report_settings import ReportSettings
 
     files = list_photo_files(args.photo, args.images)
@@ -45,14 +45,14 @@ def write_reports(args: argparse.Namespace) -> None:
         print(json.dumps({"photos": _numbers(vit, files, settings)}, ensure_ascii=False))
         return
     if not args.zip:
-        _fill(ReportBundle(vit, PlainFolder(args.out), settings), files, args)
+        _fill(ReportBundleWriter(vit, FolderWriter(args.out), settings), files, args)
         print(args.out / "index.html")
         return
     args.out.mkdir(parents=True, exist_ok=True)
     target, growing = args.out / "report.zip", args.out / "report.zip.part"
     try:
         with growing.open("w+b") as file:
-            _fill(ReportBundle(vit, ZipFolder(file), settings), files, args)
+            _fill(ReportBundleWriter(vit, ZipWriter(file), settings), files, args)
         growing.replace(target)
     finally:
         growing.unlink(missing_ok=True)
@@ -69,7 +69,7 @@ def _numbers(vit: Vit, files: list[Path], settings: ReportSettings) -> list[dict
     return [report_numbers(vit, record(vit, file, maps=kept, fusions=(settings.fusion,)), settings, side) for file in files]
 
 
-def _fill(bundle: ReportBundle, files: list[Path], args: argparse.Namespace) -> None:
+def _fill(bundle: ReportBundleWriter, files: list[Path], args: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     from vitcore.images import PhotoError, open_photo

@@ -7,7 +7,7 @@ from statistics import mean
 from vitcore.experiments import architecture_experiments, representation_experiments, training_experiments
 from vitcore.experiments.experiment import ChartPlace, Claim, Experiment, ExperimentError
 from vitcore.experiments.results_csv import ExperimentResults
-from vitcore.experiments.verdict_statistics import Judgement, at_plateau, judge_effects
+from vitcore.experiments.verdict_statistics import Judgement, is_at_plateau, judge_effects
 
 EXPERIMENTS: dict[str, Experiment] = {
     one.name: one
@@ -43,7 +43,7 @@ def _judged(experiment: Experiment, claim: Claim, results: ExperimentResults) ->
         return Judgement("open", open_reason="seeds")
     effects = [claim.effect(*(every[seed] for every in measured)) for seed in finished_seeds(experiment, results)]
     told = judge_effects(effects, claim.kind, claim.margin, paper, results.facts["overlap"])
-    if told.open_reason != "seeds" and not at_plateau(list(plateau_gains(experiment, results).values())):
+    if told.open_reason != "seeds" and not is_at_plateau(list(plateau_gains(experiment, results).values())):
         told = replace(told, verdict="untestable", open_reason="plateau")
     if claim.is_ratio:
         told = replace(told, **{end: 10 ** getattr(told, end) for end in ("mean", "low", "high")})

@@ -17,15 +17,15 @@ def curve_name(curve: str) -> str:
     return say(plain) if plain == curve else say("{name}, twice as long", name=say(plain))
 
 
-def chart_from_results(of: Experiment, results: ExperimentResults, measure: str = "", mode: Mode = "light") -> Drawing:
+def chart_from_results(experiment: Experiment, results: ExperimentResults, measure: str = "", mode: Mode = "light") -> Drawing:
     """A measure of an experiment (default: its own) over its places, a curve each."""
-    measure = measure or of.measure
+    measure = measure or experiment.measure
     rows = [row for row in results.rows if row.measure == measure]
-    places = [] if of.numbers or of.x_measure else list(dict.fromkeys(row.x for row in rows))
-    across = {(row.run, row.curve): row.value for row in results.rows if row.measure == of.x_measure}
+    places = [] if experiment.numbers or experiment.x_measure else list(dict.fromkeys(row.x for row in rows))
+    across = {(row.run, row.curve): row.value for row in results.rows if row.measure == experiment.x_measure}
 
     def where(row: MeasurementRow) -> float:
-        if of.x_measure:
+        if experiment.x_measure:
             return across[row.run, row.curve]
         return float(places.index(row.x)) if places else float(row.x)
 
@@ -42,9 +42,16 @@ def chart_from_results(of: Experiment, results: ExperimentResults, measure: str 
         curves.append(ExperimentCurve(
             curve_name(name), [at[x] for x in order], [float(np.mean([row.value for row in by_place[x]])) for x in order],
             [float(ends[x][0]) for x in order], [float(ends[x][1]) for x in order],
-            [RunDot(where(row), row.value, row.seed, row.run) for row in mine], order if of.x_measure else [],
+            [RunDot(where(row), row.value, row.seed, row.run) for row in mine], order if experiment.x_measure else [],
         ))  # fmt: skip
     return experiment_chart(
-        curves, say(of.title), say(of.x_title), say(MEASURES[measure]), len(results.seeds()), CHART_INTERVAL_PERCENT,
-        [say(place) for place in places], of.numbers or bool(of.x_measure), mode,
-    )  # fmt: skip
+        curves,
+        say(experiment.title),
+        say(experiment.x_title),
+        say(MEASURES[measure]),
+        len(results.seeds()),
+        CHART_INTERVAL_PERCENT,
+        [say(place) for place in places],
+        experiment.numbers or bool(experiment.x_measure),
+        mode,
+    )

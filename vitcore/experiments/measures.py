@@ -45,7 +45,7 @@ def _positions(folder: run_folder.RunFolder) -> dict[str, float]:
     cosine = analysis.position_similarity(table)
     return {
         "nearness": -analysis.correlation_with_distance(cosine, vit.grid),
-        "row_column": analysis.row_and_column_similarity(cosine, vit.grid),
+        "row_column": analysis.same_line_excess_cosine(cosine, vit.grid),
     }
 
 

@@ -19,7 +19,7 @@ from vitcore.assets import asset_path
 from vitcore.errors import first_error_line
 from vitcore.experiments.experiment import LEARNING_RATE_SEED, ExperimentError, Values
 from vitcore.train import run_folder
-from vitcore.train.machine_memory import processor_name
+from vitcore.train.processor_and_memory import processor_name
 
 RESULTS_FOLDER = Path("experiments")  # where results are written, unless named otherwise
 VERSION = 2

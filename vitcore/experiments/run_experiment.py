@@ -154,20 +154,20 @@ def run_experiment(
     return file
 
 
-def best_learning_rates(found: Iterable[MeasurementRow]) -> dict[str, float]:
+def best_learning_rates(trial_rows: Iterable[MeasurementRow]) -> dict[str, float]:
     """The learning rate of each cell that had a choice: the best on validation pictures, of two alike the lower."""
     best: dict[str, tuple[float, float]] = {}
-    for row in found:
+    for row in trial_rows:
         if row.measure == "top1":
             best[row.curve] = max(best.get(row.curve, (-math.inf, 0.0)), (row.value, -float(row.x)))
     return {cell: -rate for cell, (_, rate) in best.items()}
 
 
-def unfinished_tasks(tasks: list[TrainingTask], done: set[tuple[str, int]]) -> list[TrainingTask]:
+def unfinished_tasks(tasks: list[TrainingTask], finished_row_keys: set[tuple[str, int]]) -> list[TrainingTask]:
     """The tasks whose rows are missing, and those that these go on from."""
     needed: set[tuple[str, int]] = set()
     for task in reversed(tasks):
-        wanted = bool(task.cell.chart_places) and task.row_key not in done
+        wanted = bool(task.cell.chart_places) and task.row_key not in finished_row_keys
         if wanted or task.row_key in needed:
             needed.add(task.row_key)
             if task.cell.continues_cell:

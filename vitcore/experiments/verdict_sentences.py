@@ -4,7 +4,13 @@ import math
 
 from vitcore.experiments.experiment import LEARNING_RATE_SEED, Claim, Experiment
 from vitcore.experiments.results_csv import ExperimentResults
-from vitcore.experiments.verdict_statistics import PLATEAU_POINTS, SAME_SIZE_FACTOR, VERDICT_INTERVAL_PERCENT, Judgement, at_plateau
+from vitcore.experiments.verdict_statistics import (
+    PLATEAU_POINTS,
+    SAME_SIZE_FACTOR,
+    VERDICT_INTERVAL_PERCENT,
+    Judgement,
+    is_at_plateau,
+)
 from vitcore.translation import decimal, say
 
 CEILING_PERCENT = 95.0  # accuracy from which on that is said
@@ -88,6 +94,6 @@ def protocol_sentence(experiment: Experiment, results: ExperimentResults) -> str
         name = f"{say(curve)}, {say(place)}"
         said += [say("Twice the steps change {name} by {gain} points.", name=name, gain=decimal(gain, 1, plus=True))]
     if gains:
-        said += [say("That is a plateau: at most {most:g} points.", most=PLATEAU_POINTS) if at_plateau(list(gains.values()))
+        said += [say("That is a plateau: at most {most:g} points.", most=PLATEAU_POINTS) if is_at_plateau(list(gains.values()))
                  else say("That is no plateau, which is at most {most:g} points.", most=PLATEAU_POINTS)]  # fmt: skip
     return " ".join(said)

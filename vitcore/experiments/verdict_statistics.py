@@ -78,6 +78,6 @@ def _verdict(low: float, high: float, kind: ClaimKind, margin: float, paper: tup
     return "as large" if least <= low and high <= most else "other size" if high < least or low > most else "same"
 
 
-def at_plateau(gains: ArrayLike) -> bool:
+def is_at_plateau(gains: ArrayLike) -> bool:
     """Whether twice the steps change each checked training by at most `PLATEAU_POINTS`, on average over its seeds."""
     return bool((np.abs(np.asarray(gains, np.float64)) <= PLATEAU_POINTS).all())

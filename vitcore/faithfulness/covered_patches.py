@@ -29,7 +29,7 @@ BATCH = 32
 Progress = Callable[[int, int], object]  # told how many are done, of how many
 
 
-def no_progress(done: int, count: int) -> None:
+def ignore_progress(done: int, count: int) -> None:
     """Progress that is told to nobody: does nothing."""
 
 
@@ -48,7 +48,7 @@ def cover_patches(
 
 def logits_without_patches(
     vit: Vit, pixels: NDArray[np.uint8], patch_sets: Sequence[Collection[int]], fill: str = "mean", seed: int = 0,
-    batch: int = BATCH, on_progress: Progress = no_progress,
+    batch: int = BATCH, on_progress: Progress = ignore_progress,
 ) -> NDArray[np.float32]:  # fmt: skip
     """Logits (S, classes) of one input (H, W, 3), each without one of S sets of patches; fills as of `cover_patches`.
 
@@ -118,18 +118,18 @@ def _answers_without_tokens(
     return np.stack([out[i] for i in range(len(masks))]) if masks else np.empty((0, 0), np.float32)
 
 
-def model_without_tokens(vit: Vit, kept: Tensor) -> Any:
-    """A copy of the model whose blocks are given the prefix and, of each of B images, the K patches named in `kept` (B, K).
+def model_without_tokens(vit: Vit, kept_patches: Tensor) -> Any:
+    """A copy of the model whose blocks are given the prefix and, of each of B images, the K patches named in `kept_patches` (B, K).
 
     It refuses (ModelError) where the first block is given another number of tokens: a model that goes on with all of its
     patches would answer as if their loss did not matter.
     """
 
     def check(block: nn.Module, given: tuple[Any, ...]) -> None:
-        if given[0].shape[1] != vit.grid.prefix + kept.shape[1]:
+        if given[0].shape[1] != vit.grid.prefix + kept_patches.shape[1]:
             raise ModelError(_keeps_all(vit))
 
-    return with_hooks(with_swapped_modules(vit.module, patch_drop=_KeepPatches(vit, kept)), "in", **{"blocks.0": check})
+    return with_hooks(with_swapped_modules(vit.module, patch_drop=_KeepPatches(vit, kept_patches)), "in", **{"blocks.0": check})
 
 
 class _KeepPatches(nn.Module):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import mean_interval
-from vitcore.faithfulness.covered_patches import BATCH, Progress, no_progress
+from vitcore.faithfulness.covered_patches import BATCH, Progress, ignore_progress
 from vitcore.faithfulness.deletion import RANDOM_ORDERS, STEPS, DeletionCurve, deletion_curves, random_maps, share_of_lower_values
 from vitcore.faithfulness.method_maps import CHANCE, MAPS, NO_METHODS, map_title, method_maps
 from vitcore.forward.recording import Recording, record
@@ -44,7 +44,7 @@ class PhotoDeletion:
 
 def photo_deletion(
     vit: Vit, rec: Recording, names: Iterable[str] = MAPS, *, target: int | None = None, fill: str = "removed", steps: int = STEPS,
-    random_orders: int = RANDOM_ORDERS, seed: int = 0, batch: int = BATCH, on_progress: Progress = no_progress,
+    random_orders: int = RANDOM_ORDERS, seed: int = 0, batch: int = BATCH, on_progress: Progress = ignore_progress,
 ) -> PhotoDeletion:  # fmt: skip
     """Curves of one recorded photo by every method, and each method's place among orders by chance.
 
@@ -62,26 +62,26 @@ def photo_deletion(
 
 
 def add_random_orders(
-    vit: Vit, rec: Recording, found: PhotoDeletion, *, random_orders: int = RANDOM_ORDERS, seed: int = 0, batch: int = BATCH,
-    on_progress: Progress = no_progress,
+    vit: Vit, rec: Recording, photo_result: PhotoDeletion, *, random_orders: int = RANDOM_ORDERS, seed: int = 0, batch: int = BATCH,
+    on_progress: Progress = ignore_progress,
 ) -> PhotoDeletion:  # fmt: skip
     """What was found without random orders, with them: the orders alone are run, for the class and the fill that it has.
 
     The result is what `photo_deletion` gives with as many orders at once. Raises: what `deletion_curves` raises; ValueError,
     for no order, and for curves of other steps than this model's.
     """
-    first = next(iter(found.curves.values()))
+    first = next(iter(photo_result.curves.values()))
     if random_orders < 1:
         raise ValueError(f"random_orders is 1 or more, not {random_orders}")
     drawn = random_maps(vit, random_orders, seed)
     curves = deletion_curves(
-        vit, rec.model_input.pixels, drawn, target=first.target, fill=found.fill, steps=len(first.shares) - 1, seed=seed,
+        vit, rec.model_input.pixels, drawn, target=first.target, fill=photo_result.fill, steps=len(first.shares) - 1, seed=seed,
         batch=batch, on_progress=on_progress,
     )  # fmt: skip
     chance = list(curves.values())
     if not np.allclose(chance[0].shares, first.shares, atol=1e-3):
         raise ValueError("the curves are of other steps than this model's")
-    return _beside_chance(found, chance)
+    return _beside_chance(photo_result, chance)
 
 
 def _beside_chance(found: PhotoDeletion, chance: Sequence[DeletionCurve]) -> PhotoDeletion:

@@ -61,10 +61,10 @@ def with_whole_photo_transform(vit: Vit) -> Vit:
 
 
 def record_with_masks(
-    vit: Vit, outlined: Iterable[PhotoWithMask]
+    vit: Vit, masked_photos: Iterable[PhotoWithMask]
 ) -> Iterator[tuple[Recording, NDArray[np.bool_], NDArray[np.bool_]]]:
     """Recordings, with the mask cut as the transform cuts the photo, and which of its pixels count; others are left out."""
-    for one in outlined:
+    for one in masked_photos:
         photo = open_photo(one.photo)
         rec = record(vit, photo)
         with Image.open(one.mask) as drawn:

@@ -32,16 +32,16 @@ class MaskAgreement(NamedTuple):
 MEASURES = MaskAgreement._fields
 
 
-def pixel_auc(heat: NDArray, mask: NDArray[np.bool_], counted: NDArray[np.bool_] | None = None) -> float:
+def pixel_auc(heat: NDArray, mask: NDArray[np.bool_], counted_pixels: NDArray[np.bool_] | None = None) -> float:
     """Area under the ROC curve of a map (rows, cols), bilinear to the mask's size, as a score of "is foreground".
 
-    `counted`: the pixels that are asked about, else all.
+    `counted_pixels`: the pixels that are asked about, else all.
     """
     from sklearn.metrics import roc_auc_score
 
     size = mask.shape[1], mask.shape[0]
     large = np.asarray(Image.fromarray(heat.astype(np.float32)).resize(size, Image.Resampling.BILINEAR))
-    which = np.ones(mask.shape, bool) if counted is None else counted
+    which = np.ones(mask.shape, bool) if counted_pixels is None else counted_pixels
     return float(roc_auc_score(mask[which], large[which]))
 
 
@@ -53,21 +53,21 @@ def pointing_game(heat: NDArray, mask: NDArray[np.bool_]) -> float:
     return float(mask[at[:, 0], at[:, 1]].mean())
 
 
-def mass_on_mask(heat: NDArray, mask: NDArray[np.bool_], counted: NDArray[np.bool_] | None = None) -> float:
+def mass_on_mask(heat: NDArray, mask: NDArray[np.bool_], counted_pixels: NDArray[np.bool_] | None = None) -> float:
     """Share of a map's positive values on the mask (H, W), 0 to 1 (Wang et al., arXiv 1910.01279); NaN where none is positive.
 
     A patch's value is spread evenly over its pixels. An even map has the object's share of the picture.
     """
     size = mask.shape[1], mask.shape[0]
     large = np.asarray(Image.fromarray(np.maximum(heat, 0).astype(np.float32)).resize(size, Image.Resampling.NEAREST), np.float64)
-    which = np.ones(mask.shape, bool) if counted is None else counted
+    which = np.ones(mask.shape, bool) if counted_pixels is None else counted_pixels
     total = float(large[which].sum())
     return float(large[which & mask].sum()) / total if total > 0 else float("nan")
 
 
-def mask_agreement(heat: NDArray, mask: NDArray[np.bool_], counted: NDArray[np.bool_] | None = None) -> MaskAgreement:
+def mask_agreement(heat: NDArray, mask: NDArray[np.bool_], counted_pixels: NDArray[np.bool_] | None = None) -> MaskAgreement:
     """All measures of one map (rows, cols) and one mask (H, W)."""
-    return MaskAgreement(pixel_auc(heat, mask, counted), pointing_game(heat, mask), mass_on_mask(heat, mask, counted))
+    return MaskAgreement(pixel_auc(heat, mask, counted_pixels), pointing_game(heat, mask), mass_on_mask(heat, mask, counted_pixels))
 
 
 def centre_prior_map(side: int = MASK_PX) -> NDArray[np.float64]:
@@ -101,16 +101,16 @@ def bootstrap_interval(values: NDArray[np.float64], seed: int = 0) -> tuple[floa
 
 
 def plausibility_scores(
-    vit: Vit, outlined: Iterable[PhotoWithMask], names: Sequence[str] = MAPS, whole: bool = True
+    vit: Vit, masked_photos: Iterable[PhotoWithMask], names: Sequence[str] = MAPS, whole_photos: bool = True
 ) -> list[PlausibilityScore]:
     """Pixel AUC, pointing and mass of methods over photos with masks, the largest mean AUC first, each for the likeliest class.
 
-    "middle" is the centre prior: a cone for its mass. "even" is a map that prefers no patch. `whole`: each photo is squashed to
+    "middle" is the centre prior: a cone for its mass. "even" is a map that prefers no patch. `whole_photos`: each is squashed to
     the model's square, which keeps all of its background, else cropped as the model's transform does.
     Raises: ValueError, where no photo has a mask that covers a part of it; what `record` raises.
     """
-    names, seen = tuple(names), with_whole_photo_transform(vit) if whole else vit
-    rows = [_agreements(vit, rec, names, mask, counted) for rec, mask, counted in record_with_masks(seen, outlined)]
+    names, seen = tuple(names), with_whole_photo_transform(vit) if whole_photos else vit
+    rows = [_agreements(vit, rec, names, mask, counted) for rec, mask, counted in record_with_masks(seen, masked_photos)]
     if not rows:
         raise ValueError("no mask covers a part of its photo")
     scores = [PlausibilityScore(name=name, values=np.array([row[name] for row in rows])) for name in rows[0]]
@@ -118,12 +118,12 @@ def plausibility_scores(
 
 
 def _agreements(
-    vit: Vit, rec: Recording, names: Sequence[str], mask: NDArray[np.bool_], counted: NDArray[np.bool_]
+    vit: Vit, rec: Recording, names: Sequence[str], mask: NDArray[np.bool_], counted_pixels: NDArray[np.bool_]
 ) -> dict[str, MaskAgreement]:
     maps = method_maps(vit, rec, names) | {EVEN: np.ones((rec.grid.rows, rec.grid.cols))}
     if MIDDLE in maps:
         maps[MIDDLE] = maps[MIDDLE] - maps[MIDDLE].min()
-    return {name: mask_agreement(values, mask, counted) for name, values in maps.items()}
+    return {name: mask_agreement(values, mask, counted_pixels) for name, values in maps.items()}
 
 
 def score_title(name: str) -> str:

@@ -30,7 +30,7 @@ POOLING_WEIGHTS: dict[str, tuple[tuple[float, ...], float]] = {  # of the first 
 }  # fmt: skip
 
 
-class BlockAttention:
+class AttentionCollector:
     """The watcher of a pass over one image: hands each block's attention to reducers, and answers with it unless `exact`.
 
     `maps` are the blocks whose heads are kept; fused heads are in half precision beside queries and keys.

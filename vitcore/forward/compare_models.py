@@ -118,16 +118,16 @@ class Comparison(MapPair):
         return [(i, j, float(self.cka[i, j])) for i, j in pairs]
 
 
-def layer_at_same_depth(block: int, blocks: int, others: int) -> int:
-    """The block of a model with `others` blocks that is as deep as this one among `blocks`: last beside last."""
-    return (2 * block + 1) * others // (2 * blocks)
+def layer_at_same_depth(block: int, block_count: int, other_block_count: int) -> int:
+    """The block of a model with `other_block_count` blocks that is as deep as this one among `block_count`: last beside last."""
+    return (2 * block + 1) * other_block_count // (2 * block_count)
 
 
 def maps_on_common_grid(
-    grid: CommonGrid, one: NDArray, two: NDArray, even_shares: tuple[float, float], of_one_photo: bool = True
+    grid: CommonGrid, first: NDArray, second: NDArray, even_shares: tuple[float, float], of_one_photo: bool = True
 ) -> MapPair:
     """A map of each model, each on the grid of its patches, on one grid; `even_shares` are 1 / T of each."""
-    a, b = (grid.cells(i, values) for i, values in enumerate((one, two)))
+    a, b = (grid.cells(i, values) for i, values in enumerate((first, second)))
     apart, alike = (difference_points(a, b), rank_correlation(a, b)) if of_one_photo else (np.full_like(a, np.nan), float("nan"))
     return MapPair(both=(a, b), even_shares=even_shares, difference=apart, rank_correlation=alike)
 

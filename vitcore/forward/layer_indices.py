@@ -8,31 +8,33 @@ import numpy as np
 Layers = int | slice | Iterable[int] | str  # a number, several, a slice, "all" or "last"
 
 
-def layer_indices(given: Any, blocks: int, what: str = "layers") -> tuple[int, ...]:
+def layer_indices(layers: Any, block_count: int, what: str = "layers") -> tuple[int, ...]:
     """The layers that are meant, ascending, each once, of a model of so many blocks.
 
     A number, any iterable of numbers (of arrays and tensors their values), a slice, "last", or "all" or None; negative numbers
     are counted from the last. Raises: ValueError, for what is none of these, and for layers that there are not.
     """
-    if isinstance(given, slice):
-        return tuple(sorted(range(blocks)[given]))
-    if given is None or (isinstance(given, str) and given == "all"):
-        return tuple(range(blocks))
-    given = -1 if isinstance(given, str) and given == "last" else given
-    numbers = {_layer_number(one, what) for one in (given if _are_many(given) else [given])}
-    if missing := sorted(number for number in numbers if not -blocks <= number < blocks):
-        raise ValueError(f"{what} are from 0 to {blocks - 1}, or from -{blocks} to -1, not {', '.join(map(str, missing))}"[:300])
-    return tuple(sorted({number % blocks for number in numbers}))
+    if isinstance(layers, slice):
+        return tuple(sorted(range(block_count)[layers]))
+    if layers is None or (isinstance(layers, str) and layers == "all"):
+        return tuple(range(block_count))
+    layers = -1 if isinstance(layers, str) and layers == "last" else layers
+    numbers = {_layer_number(one, what) for one in (layers if _are_many(layers) else [layers])}
+    if missing := sorted(number for number in numbers if not -block_count <= number < block_count):
+        raise ValueError(
+            f"{what} are from 0 to {block_count - 1}, or from -{block_count} to -1, not {', '.join(map(str, missing))}"[:300]
+        )
+    return tuple(sorted({number % block_count for number in numbers}))
 
 
-def layer_index(given: Any, blocks: int, what: str = "layers") -> int:
+def layer_index(layer: Any, block_count: int, what: str = "layers") -> int:
     """The one layer that is meant; a negative number is counted from the last. Raises: ValueError."""
-    return layer_indices((given,), blocks, what)[0]
+    return layer_indices((layer,), block_count, what)[0]
 
 
-def are_layers_named(given: Any) -> bool:
+def has_any_layer(layers: Any) -> bool:
     """Whether any are meant: of a model without layers even these are too many."""
-    return not (_are_many(given) and isinstance(given, Sized) and not len(given))
+    return not (_are_many(layers) and isinstance(layers, Sized) and not len(layers))
 
 
 def _are_many(given: Any) -> bool:

@@ -19,13 +19,13 @@ from torch import Tensor
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion, rollout
 from vitcore.attention_capture import AttentionCapture
 from vitcore.errors import check_choice
-from vitcore.forward.block_attention import BlockAttention, attention_weights_buffer, read_only_array
-from vitcore.forward.layer_indices import Layers, are_layers_named, layer_index, layer_indices
+from vitcore.forward.block_attention import AttentionCollector, attention_weights_buffer, read_only_array
+from vitcore.forward.layer_indices import Layers, has_any_layer, layer_index, layer_indices
 from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.query_key import QueryKey, QueryKeyReducer
 from vitcore.forward.recordings import labelled_arrays, plots, recorded_attention, recording_file
-from vitcore.forward.recordings.axial_attention import AxialAttention
-from vitcore.forward.recordings.image_batches import AttentionPerImage
+from vitcore.forward.recordings.attention_per_image import PerImageAttentionCollector
+from vitcore.forward.recordings.axial_attention import AxialAttentionCollector
 from vitcore.grid import Grid
 from vitcore.images import Crop, InputKind, Photo, PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
@@ -142,7 +142,7 @@ def record(
     fusions = tuple(fusions)
     for fusion in sorted({*fusions} - {*HEAD_FUSIONS}):
         check_choice("fusion", fusion, HEAD_FUSIONS)
-    if (wanted := are_layers_named(maps)) and not vit.is_global:
+    if (wanted := has_any_layer(maps)) and not vit.is_global:
         raise ModelError(vit.why_undefined(say("attention of single heads")))
     blocks = layer_indices(maps, vit.structure.blocks, "blocks") if wanted else ()
     if inputs or isinstance(image, np.ndarray | Tensor | list | tuple):
@@ -165,12 +165,12 @@ def record_batch(
     """
     watched, norms = attention and vit.is_global, list[Tensor]()
     lean, buffer = store == "query_key" and vit.is_global, attention_weights_buffer(vit)
-    kind = AxialAttention if vit.structure.axes else BlockAttention
+    kind = AxialAttentionCollector if vit.structure.axes else AttentionCollector
     watchers = [kind(vit, buffer, maps, fusions, exact, QueryKeyReducer() if lean else None) for _ in photos]
     module = with_faster_modules(vit.module, not exact, watched)
     if watched:
         module = with_block_hooks(module, lambda block, inputs, out: norms.append(out.float().norm(dim=-1).flatten(1)))
-    watch = watchers[0] if len(watchers) == 1 else AttentionPerImage(watchers)
+    watch = watchers[0] if len(watchers) == 1 else PerImageAttentionCollector(watchers)
     with torch.inference_mode(), AttentionCapture(watch) if watched else nullcontext():
         logits = module(torch.cat([to_model_input(vit, crop.numbers) for _, crop in photos]))
     for one in watchers if watched else ():

@@ -155,11 +155,11 @@ def is_index(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def check_indices(what: str, given: Collection[Any], count: int) -> tuple[int, ...]:
+def check_indices(what: str, indices: Collection[Any], count: int) -> tuple[int, ...]:
     """Indices of `count` things ("layers"), as they were given. Raises: ValueError, for those that there are not."""
-    if strange := [one for one in given if not is_index(one) or not 0 <= one < count]:
+    if strange := [one for one in indices if not is_index(one) or not 0 <= one < count]:
         raise ValueError(f"{what} are from 0 to {count - 1}, not {', '.join(map(str, strange))}")
-    return tuple(map(int, given))
+    return tuple(map(int, indices))
 
 
 def find_site(vit: Vit, name: str, layer: int) -> ActivationSite:

@@ -31,13 +31,13 @@ from vitcore.interventions.activation_sites import (
     parse_key,
 )
 from vitcore.interventions.attention_edits import with_fused_attention
-from vitcore.interventions.derived_activations import (
+from vitcore.interventions.head_results_and_norm_scales import (
     READ_FOR,
+    deferred_head_results,
+    deferred_model_activation,
+    deferred_norm_scale,
     find_site_of_model,
-    head_results_function,
     is_sum_of_parts,
-    model_activation_function,
-    norm_scale_function,
 )
 from vitcore.models.vit import Vit, check_observed_calls, check_observed_heads
 from vitcore.module_swaps import ForwardHook, with_hooks
@@ -115,10 +115,10 @@ def cache(
 
 @torch.inference_mode(False)
 @torch.no_grad()
-def run_keeping_activations(vit: Vit, inputs: Tensor, asked: Sequence[Key]) -> Activations:
+def run_keeping_activations(vit: Vit, inputs: Tensor, keys: Sequence[Key]) -> Activations:
     """`cache` of model inputs (B, C, H, W), for activations by their canonical names and layers that there are."""
     seen: Seen = {}
-    sites = _sites(vit, asked)
+    sites = _sites(vit, keys)
     module = _watched(vit, sites, seen)
     calls: list[AttentionEvent] = []
 
@@ -127,16 +127,16 @@ def run_keeping_activations(vit: Vit, inputs: Tensor, asked: Sequence[Key]) -> A
             check_observed_heads(vit, len(calls) // vit.structure.calls, event.shape[1])
             calls.append(event)
 
-    if any(name in OF_CALLS for name, _ in asked):
+    if any(name in OF_CALLS for name, _ in keys):
         with AttentionCapture(watch):
             logits = with_fused_attention(module)(inputs)
         check_observed_calls(vit, len(calls))
     else:
         logits = module(inputs)
     values: dict[Key, Callable[[], Tensor]] = {}
-    for name, layer in sorted(asked, key=lambda key: -1 if key[1] is None else key[1]):
+    for name, layer in sorted(keys, key=lambda key: -1 if key[1] is None else key[1]):
         if layer is None:
-            values[name, layer] = model_activation_function(vit, name, seen)
+            values[name, layer] = deferred_model_activation(vit, name, seen)
         else:
             values[name, layer] = _computed(vit, name, layer, seen, calls)
     return Activations(vit.name, logits.float(), vit.blocks, values)
@@ -192,11 +192,11 @@ def _computed(vit: Vit, name: str, layer: int, seen: Seen, calls: list[Attention
     if name in ("z", "result"):
         heads, width = heads_per_call(vit), head_width(vit, layer)
         z = torch.cat([part[..., : heads * width].unflatten(-1, (heads, width)) for part in seen[name, layer]], 2)
-        return (lambda: z) if name == "z" else head_results_function(vit, layer, z)
+        return (lambda: z) if name == "z" else deferred_head_results(vit, layer, z)
     kept = _sum(seen[name, layer])
     if name in MADE_OF:
         norm = vit.module.get_submodule(find_site(vit, name, layer).parts[0])
-        return norm_scale_function(norm, kept, no_such_activation_error(vit, name, layer))
+        return deferred_norm_scale(norm, kept, no_such_activation_error(vit, name, layer))
     return lambda: kept
 
 

@@ -51,11 +51,11 @@ def broadcastable_values(values: Any, count: int, width: int) -> Tensor:
     return given if given.requires_grad else given.clone()
 
 
-def values_for_images(values: Tensor, chosen: Tensor) -> Tensor:
+def values_for_images(values: Tensor, activation: Tensor) -> Tensor:
     """Values for as many images as run, in their precision and on their device. Raises: ValueError."""
-    if values.ndim == 3 and len(values) not in (1, len(chosen)):
-        raise ValueError(f"an edit has values for {len(values)} images, and {len(chosen)} are run")
-    return values.to(chosen)
+    if values.ndim == 3 and len(values) not in (1, len(activation)):
+        raise ValueError(f"an edit has values for {len(values)} images, and {len(activation)} are run")
+    return values.to(activation)
 
 
 def with_site_edits(module: Any, edits: Iterable[SiteEdit]) -> Any:

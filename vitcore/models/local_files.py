@@ -105,20 +105,20 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
     from timm.models.vision_transformer import checkpoint_filter_fn
 
     from vitcore.architectures.classifier_head import add_pooler_to_head
-    from vitcore.models.formats import checkpoint_layout
+    from vitcore.models.formats import checkpoint_models
     from vitcore.models.formats.containers import weight_files
     from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 
     tree = weight_files.read_weights_tree(file)
     if as_it_is:
-        module.load_state_dict(checkpoint_layout.read_tensors(checkpoint_layout.whole_models(tree, file.name)[0]), assign=True)
+        module.load_state_dict(checkpoint_models.read_tensors(checkpoint_models.whole_models(tree, file.name)[0]), assign=True)
         return
     if not hasattr(module, "patch_embed"):  # a network without patches, saved by ourselves under its own names
         own = {name: weight for name, weight in tree.items() if isinstance(weight, LazyTensor)}
         module.load_state_dict({name: weight.values().float() for name, weight in own.items()}, assign=True)
         return
-    part = checkpoint_layout.find_models(tree, file.name)[0]
-    state = part.with_computed_positions(part.with_timm_names(checkpoint_layout.read_tensors(part)), module)
+    part = checkpoint_models.find_models(tree, file.name)[0]
+    state = part.with_computed_positions(part.with_timm_names(checkpoint_models.read_tensors(part)), module)
     state = add_pooler_to_head(state, module)
     kernel, layer = state.get("patch_embed.proj.weight"), getattr(module.patch_embed, "proj", None)
     if (

@@ -166,11 +166,11 @@ def check_vit(vit: Any) -> None:
         raise TypeError(f"vit is what vitcore.load or vitcore.wrap gives, not {type(vit).__name__}")
 
 
-def check_bands(vit: Vit, given: int) -> None:
+def check_bands(vit: Vit, band_count: int) -> None:
     """Raises: ModelError, where a picture has not as many numbers a pixel as the model reads."""
-    if given != vit.bands:
+    if band_count != vit.bands:
         raise ModelError("{name} takes pictures of {count} bands, and here only the {given} of a photo can be given to it.",
-                         name=vit.display_name, count=vit.bands, given=given)  # fmt: skip
+                         name=vit.display_name, count=vit.bands, given=band_count)  # fmt: skip
 
 
 def check_observed_heads(vit: Vit, block: int, heads: int) -> None:

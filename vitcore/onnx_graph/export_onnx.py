@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcore.onnx_graph.check_exportable import check_onnx_exportable, onnx_activations
-from vitcore.onnx_graph.graph_builder import HEADS, INPUT, OUTPUTS, GraphBuilder
+from vitcore.onnx_graph.graph_nodes_and_weight_offsets import HEADS, INPUT, OUTPUTS, GraphBuilder
 
 if TYPE_CHECKING:
     from vitcore.models.vit import Vit

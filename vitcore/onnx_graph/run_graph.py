@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.onnx_graph.check_exportable import OnnxGraphError
-from vitcore.onnx_graph.graph_builder import HEADS, INPUT, OUTPUTS
+from vitcore.onnx_graph.graph_nodes_and_weight_offsets import HEADS, INPUT, OUTPUTS
 
 
 def run_onnx_graph(

@@ -22,7 +22,7 @@ from vitcore.models.model_cards import ModelError
 from vitcore.profiling.process_memory import PeakMemoryWatch, is_out_of_memory
 from vitcore.profiling.profiled_model import ModelSource, build_profiled_model
 from vitcore.train.learning.optimiser_and_weight_average import is_bf16_precision
-from vitcore.train.machine_memory import processor_name
+from vitcore.train.processor_and_memory import processor_name
 from vitcore.translation import say
 
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)

@@ -11,9 +11,9 @@ CELLS_PER_SIDE = 4  # a side: finer texture is not told apart at a glance
 MIN_COLOUR_DIFFERENCE = 15.0
 
 
-def colour_difference(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
+def colour_difference(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> float:
     """Mean distance in CIELAB between the same cells of two pictures (h, w, 3): 0 for the same, 100 for black and white."""
-    return float(np.linalg.norm(_lab(one) - _lab(other), axis=-1).mean())
+    return float(np.linalg.norm(_lab(first) - _lab(second), axis=-1).mean())
 
 
 def _lab(pixels: NDArray[np.uint8]) -> NDArray[np.float64]:

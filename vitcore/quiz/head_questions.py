@@ -82,7 +82,7 @@ def attending_patch_question(material: QuizMaterial, rng: Generator) -> Question
         asked = places[int(rng.integers(4))]
         maps = {place: _between_patches(material, block, head, place) for place in places}
         away = [float(maps[asked] @ far[place] / max(maps[asked].sum(), 1e-12)) for place in places]
-        if not question_pictures.letters_do_not_overlap(places, grid, SIDE_PX) or places[int(np.argmin(away))] != asked:
+        if not question_pictures.are_letters_apart(places, grid, SIDE_PX) or places[int(np.argmin(away))] != asked:
             continue
         if sorted(away)[1] - min(away) < MIN_DISTANCE_MARGIN * even:
             continue

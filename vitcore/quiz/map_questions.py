@@ -56,7 +56,7 @@ def most_attended_patch_question(material: QuizMaterial, rng: Generator) -> Ques
     most = int(weights.argmax())
     for _ in range(MAX_DRAWS):
         places = [most, *distinct_integers(rng, 3, grid.patches)]
-        if len(set(places)) < 4 or not question_pictures.letters_do_not_overlap(places, grid, SIDE_PX):
+        if len(set(places)) < 4 or not question_pictures.are_letters_apart(places, grid, SIDE_PX):
             continue
         places = [places[i] for i in rng.permutation(4)]
         choices = [

@@ -41,11 +41,13 @@ def outlined_patch_question(material: QuizMaterial, rng: Generator) -> Question 
     )  # fmt: skip
 
 
-def different_patches(parts: NDArray[np.uint8], rng: Generator, count: int = 4) -> list[int]:
+def different_patches(patches: NDArray[np.uint8], rng: Generator, count: int = 4) -> list[int]:
     """The first `count` patches, in an order drawn, of which any two look different; fewer where there are not so many."""
     chosen: list[int] = []
-    for place in rng.permutation(len(parts)):
-        if len(chosen) < count and all(colour_difference(parts[place], parts[other]) >= MIN_COLOUR_DIFFERENCE for other in chosen):
+    for place in rng.permutation(len(patches)):
+        if len(chosen) < count and all(
+            colour_difference(patches[place], patches[other]) >= MIN_COLOUR_DIFFERENCE for other in chosen
+        ):
             chosen.append(int(place))
     return chosen
 
@@ -59,7 +61,7 @@ def patch_number_question(material: QuizMaterial, rng: Generator) -> Question | 
         asked = int(rng.integers(grid.patches))
         by_columns = grid.patch(asked % grid.rows, asked // grid.rows)
         places = [asked, by_columns, *(int(place) for place in rng.permutation(grid.patches)[:2])]
-        if len(set(places)) < 4 or not question_pictures.letters_do_not_overlap(places, grid, SIDE_PX):
+        if len(set(places)) < 4 or not question_pictures.are_letters_apart(places, grid, SIDE_PX):
             continue
         places = [places[i] for i in rng.permutation(4)]
         choices = [

@@ -89,8 +89,8 @@ def _alike(choices: Sequence[AnswerChoice]) -> bool:
     return False
 
 
-def pixel_difference(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
+def pixel_difference(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> float:
     """Mean absolute difference of two pictures' bytes; 255 where their shapes differ."""
-    if one.shape != other.shape:
+    if first.shape != second.shape:
         return 255.0
-    return float(np.abs(one.astype(np.int16) - other).mean())
+    return float(np.abs(first.astype(np.int16) - second).mean())

@@ -65,7 +65,7 @@ def photo_with_heat(photo: NDArray[np.uint8], amounts: NDArray) -> NDArray[np.ui
     return heat_over_photo(Image.fromarray(photo), amounts[None], scale_top(amounts), Grid.from_map(amounts))[0]
 
 
-def letters_do_not_overlap(patches: Sequence[int], grid: Grid, side_px: int) -> bool:
+def are_letters_apart(patches: Sequence[int], grid: Grid, side_px: int) -> bool:
     """Whether letters on these patches of a photo so wide do not cover each other."""
     step = side_px / max(grid.rows, grid.cols)
     places = [grid.row_col(patch) for patch in patches]

@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.filters import PrincipalComponents, principal_components
+from vitcore.analysis.filter_components_and_frequencies import PrincipalComponents, principal_components
 from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.assets import SAMPLES, sample_photo_rows
 from vitcore.figures.attention import resize_for_figure
@@ -20,8 +20,8 @@ from vitcore.images import Photo, open_photo, sharp_crop
 from vitcore.models import load_model
 from vitcore.models.load_model import Vit
 from vitcore.probabilities import probabilities
-from vitcore.report.gallery_titles import gallery_photo_digest as digest_of
-from vitcore.report.gallery_titles import photo_title
+from vitcore.report.gallery_and_imagenet_names import gallery_photo_digest as digest_of
+from vitcore.report.gallery_and_imagenet_names import photo_title
 from vitcore.translation import say
 
 OTHER_PHOTO_COUNT = 3  # photos beside the one that is asked about

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.random import Generator
 
-from vitcore.analysis.filters import components_as_picture
+from vitcore.analysis.filter_components_and_frequencies import components_as_picture
 from vitcore.quiz import question_pictures
 from vitcore.quiz.patch_questions import MAX_DRAWS, distinct_integers, four_patches_picture
 from vitcore.quiz.question import LETTERS, AnswerChoice, Question, QuestionPicture, make_question
@@ -86,7 +86,7 @@ def similar_position_question(material: QuizMaterial, rng: Generator) -> Questio
         return None
     for _ in range(MAX_DRAWS):
         asked, *rest = distinct_integers(rng, 5, grid.patches)
-        if not question_pictures.letters_do_not_overlap([asked, *rest], grid, SIDE_PX):
+        if not question_pictures.are_letters_apart([asked, *rest], grid, SIDE_PX):
             continue
         values = [float(material.position_similarity[asked, place]) for place in rest]
         told = sorted(values, reverse=True)

@@ -15,7 +15,7 @@ class OutputTooLargeError(RefusalError):
     """The error of a ZIP file that would grow larger than it may."""
 
 
-class PlainFolder:
+class FolderWriter:
     """Files in a folder, which is made when needed, put there by their path within it; those of the same name are replaced."""
 
     def __init__(self, folder: Path) -> None:
@@ -32,7 +32,7 @@ class PlainFolder:
             file.write_bytes(data)
 
 
-class ZipFolder:
+class ZipWriter:
     """Files in one ZIP file, open for reading and writing and whole after every `write_files`; at most `max_bytes`."""
 
     def __init__(self, file: IO[bytes], max_bytes: int | None = None) -> None:
@@ -51,4 +51,4 @@ class ZipFolder:
                 archive.writestr(name, data, how)
 
 
-OutputFolder = PlainFolder | ZipFolder
+OutputFolder = FolderWriter | ZipWriter

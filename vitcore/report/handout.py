@@ -12,7 +12,7 @@ from vitcore.forward.recording import Recording
 from vitcore.images import photo_with_crop_outlined
 from vitcore.models.load_model import Vit
 from vitcore.report import html_page
-from vitcore.report.gallery_titles import imagenet_name_sentence, sample_photo_entry
+from vitcore.report.gallery_and_imagenet_names import imagenet_name_sentence, sample_photo_entry
 from vitcore.report.model_facts import ModelFacts, collect_model_facts
 from vitcore.report.report_numbers import current_time_text, masked_outlier_patches, package_versions, report_numbers, rollout_map
 from vitcore.report.report_pictures import ReportPicture, model_pictures, photo_pictures

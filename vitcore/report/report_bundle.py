@@ -35,7 +35,7 @@ from vitcore.report.report_pictures import model_pictures, photo_pictures
 from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportOrigin, ReportSettings
 
 
-class ReportBundle:
+class ReportBundleWriter:
     """A shelf being filled: `render_photo` a photo, `add_photo` it, and `close` when all are in."""
 
     def __init__(
@@ -55,12 +55,12 @@ class ReportBundle:
         rec = record(vit, photo, maps=[settings.block(vit.blocks)], fusions=(settings.fusion,))
         return photo_files(vit, rec, settings, replace(origin or ReportOrigin(), lang=self.lang), self.side)
 
-    def add_photo(self, made: PhotoReport) -> None:
+    def add_photo(self, report: PhotoReport) -> None:
         """Put a photo's files into a folder of its own. Raises: FullError, before anything is put."""
-        self.shelf.require_space(sum(map(len, made.files.values())))
-        folder = untaken_name(safe_folder_name(made.name), [one.folder for one in self.photos])
-        self._put({f"{folder}/{name}": data for name, data in made.files.items()})
-        self.photos.append(replace(made, files={}, folder=folder))
+        self.shelf.require_space(sum(map(len, report.files.values())))
+        folder = untaken_name(safe_folder_name(report.name), [one.folder for one in self.photos])
+        self._put({f"{folder}/{name}": data for name, data in report.files.items()})
+        self.photos.append(replace(report, files={}, folder=folder))
 
     def add_problem(self, problem: str) -> None:
         """Remember a photo that could not be read, as a sentence."""

@@ -150,8 +150,8 @@ def film_of_run(run_id: str | Path, title: str = "") -> Film:
     )  # fmt: skip
 
 
-def save_film(film: Film, file: Path, most_records: int = 600) -> None:
-    """Write a film as one .safetensors file and its .json; the log is thinned to about `most_records`."""
+def save_film(film: Film, file: Path, max_records: int = 600) -> None:
+    """Write a film as one .safetensors file and its .json; the log is thinned to about `max_records`."""
     used = sorted({int(i) for i in film.arrays.get("top_class", np.zeros(0)).ravel()})
     arrays = dict(film.arrays)
     if used:
@@ -159,7 +159,7 @@ def save_film(film: Film, file: Path, most_records: int = 600) -> None:
     facts = {
         "title": film.title, "task": film.task, "names": film.names, "classes": [film.classes[i] for i in used],
         "grid": [film.grid.rows, film.grid.cols, film.grid.patch_px, film.grid.prefix],
-        "log": thin_training_log(film.log, most_records), "command": film.command, "data": film.data,
+        "log": thin_training_log(film.log, max_records), "command": film.command, "data": film.data,
         "shared": film.shared, "class_count": film.class_count, "imagenet": _imagenet_numbers(film, used),
     }  # fmt: skip
     still = {f"still.{name}": value for name, value in {**film.shared_arrays, "photos": film.photos}.items()}
@@ -177,9 +177,9 @@ def _imagenet_numbers(film: Film, used: Sequence[int]) -> list[int]:
     return [*used] if len(film.classes) == 1000 and film.classes == imagenet_class_names(1000) else []
 
 
-def thin_training_log(log: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+def thin_training_log(log: list[dict[str, Any]], max_records: int) -> list[dict[str, Any]]:
     """Every n-th record, and those with an evaluation."""
-    every = max(1, -(-len(log) // most))
+    every = max(1, -(-len(log) // max_records))
     return [r for i, r in enumerate(log) if i % every == 0 or "val_loss" in r or i == len(log) - 1]
 
 

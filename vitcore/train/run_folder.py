@@ -146,9 +146,9 @@ def write_status(folder: RunFolder, state: str, step: int, message: str = "", **
     write_file_atomically(folder.path / "status.json", json.dumps(facts | {"parts": apart}), sync=False)
 
 
-def translate_status(said: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+def translate_status(status: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     """The message and the problems of a status in the reader's language; an older run's as they were said."""
-    apart = said if not isinstance(said.get("parts"), dict) else said["parts"]
+    apart = status if not isinstance(status.get("parts"), dict) else status["parts"]
     return sentence_from_json(apart.get("message") or ""), tuple(map(sentence_from_json, apart.get("problems") or ()))
 
 
@@ -209,11 +209,11 @@ def write_file_atomically(file: Path, content: str | bytes, sync: bool = True) -
     replace_file_atomically(file, lambda to: to.write_bytes(data), sync)
 
 
-def replace_file_atomically(file: Path, fill: Callable[[Path], Any], sync: bool = True) -> None:
-    """Let `fill` write a new file beside `file`, then put it in its place; nothing is left behind when it fails."""
+def replace_file_atomically(file: Path, write: Callable[[Path], Any], sync: bool = True) -> None:
+    """Let `write` write a new file beside `file`, then put it in its place; nothing is left behind when it fails."""
     new = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        fill(new)
+        write(new)
         if sync:
             with new.open("rb+") as written:
                 os.fsync(written.fileno())

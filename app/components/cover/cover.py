@@ -26,4 +26,4 @@ def cover(data: dict[str, Any], *, key: str, target: str, fill_target: str) -> N
         if given.get("fill") in fills:
             set_control(fill_target, given["fill"])
 
-    choice_component("cover", LABELS, data, key=key, take=take)
+    choice_component("cover", LABELS, data, key=key, on_choice=take)

@@ -34,4 +34,4 @@ def explorer(
                 pin(name, None if given[name] is None else int(given[name]), prefix)
         apply_choices(given, targets, CHOICE_TYPES | {"column": lambda column: directions[bool(column)]})
 
-    choice_component("explorer", LABELS, data, key=key, take=take)
+    choice_component("explorer", LABELS, data, key=key, on_choice=take)

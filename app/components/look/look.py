@@ -31,4 +31,4 @@ def look(
         if open_page and (name := given.get("open")):
             open_page(str(name))
 
-    choice_component("look", LABELS, data, key=key, take=take)
+    choice_component("look", LABELS, data, key=key, on_choice=take)

@@ -4,7 +4,7 @@ import { even, fetched, fill, largest, place, standingOut } from "../explorer/ex
 import { heatOnPhoto, scaleTop, there } from "../heat_overlay.js"
 import { framed, strokeTwice } from "../outlier_frames.js"
 import { outlineRegion } from "../region_selection.js"
-import { strongest, numbersOf, painted, ringed, signedRow, lines } from "./look_numbers.js"
+import { strongest, numbersOf, painted, ringed, signedRow, lines } from "./look_map_values.js"
 import { tell } from "./look_sentences.js"
 
 export const PINNED = "#ffffff", POINTED = "#ffb000"

@@ -7,7 +7,7 @@ import { holding, placeOf } from "../heat_overlay.js"
 import { listenRegion } from "../region_selection.js"
 import { clamp, fillIn } from "../text_formatting.js"
 import { fly, schedule } from "./look_draw.js"
-import { fetchWhileIdle, nearestDot } from "./look_numbers.js"
+import { fetchWhileIdle, nearestDot } from "./look_map_values.js"
 
 const PLAY_MS = 4000, NEAR_PX = 14
 

@@ -4,7 +4,7 @@ import { drawBar, even, largest, place } from "../explorer/explorer_attention_by
 import { outlierSentence } from "../outlier_frames.js"
 import { regionSentence } from "../region_selection.js"
 import { digits, fillIn, minus, percent } from "../text_formatting.js"
-import { numbersOf, painted, ringed } from "./look_numbers.js"
+import { numbersOf, painted, ringed } from "./look_map_values.js"
 
 const nameOf = ({ data: { grid, words } }, patch) => {
   if (patch === null) return words.readout

@@ -24,4 +24,4 @@ def switches(data: dict[str, Any], *, key: str, targets: dict[str, str]) -> None
             if name in given and (not offered or given[name] in offered):
                 set_control(target, str(given[name]))
 
-    choice_component("switches", LABELS, data, key=key, take=take)
+    choice_component("switches", LABELS, data, key=key, on_choice=take)

@@ -23,4 +23,4 @@ def tokens(data: dict[str, Any], *, key: str, targets: dict[str, str]) -> None:
         known = {choice: control for choice, control in targets.items() if choice != "view" or given.get("view") in VIEWS}
         apply_choices(given, known, CHOICE_TYPES)  # a message made by hand may name another view
 
-    choice_component("tokens", LABELS, data, key=key, take=take)
+    choice_component("tokens", LABELS, data, key=key, on_choice=take)

@@ -22,7 +22,7 @@ from vitcore.models.model_cards import ModelError
 from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
 if TYPE_CHECKING:
-    from vitcore.report.report_bundle import ReportBundle
+    from vitcore.report.report_bundle import ReportBundleWriter
 
 MAX_PHOTOS = 100
 MAX_ZIP_BYTES = 300 * 2**20  # on disk, one a visitor
@@ -34,7 +34,7 @@ class ZipJob(StoppableJob):
 
     photos: list[tuple[str, bytes]]
     file: Any
-    bundle: ReportBundle
+    bundle: ReportBundleWriter
     photo_count: int
     are_samples: bool  # photos of the gallery, whose credits are known
     model: str  # its name
@@ -77,15 +77,15 @@ def current_zip_job() -> ZipJob | None:
     return st.session_state.get("_batch")
 
 
-def was_zip_begun() -> bool:
+def has_begun_zip() -> bool:
     """Whether this visitor has begun a ZIP file, thrown away or not."""
     return "_batch" in st.session_state
 
 
 def start_zip_job(model: str, photos: list[tuple[str, bytes]], settings: ReportSettings, are_samples: bool) -> str:
     """Begin a ZIP file; the one there was is thrown away. Returns what went wrong, or nothing."""
-    from vitcore.report.folder_or_zip import ZipFolder
-    from vitcore.report.report_bundle import ReportBundle
+    from vitcore.report.folder_or_zip import ZipWriter
+    from vitcore.report.report_bundle import ReportBundleWriter
 
     discard_zip_job()
     vit = loaded_models.loaded_model(model)
@@ -99,7 +99,7 @@ def start_zip_job(model: str, photos: list[tuple[str, bytes]], settings: ReportS
     except OSError as error:
         visitor_storage.discard_for_visitor("batch")
         return texts.prose("report").fill("zip not written", reason=system_error_reason(error))
-    bundle = ReportBundle(vit, ZipFolder(file, MAX_ZIP_BYTES), settings, texts.language(), model_facts(vit.name, vit))
+    bundle = ReportBundleWriter(vit, ZipWriter(file, MAX_ZIP_BYTES), settings, texts.language(), model_facts(vit.name, vit))
     st.session_state["_batch"] = ZipJob(some, file, bundle, len(some), are_samples, vit.display_name)
     return ""
 

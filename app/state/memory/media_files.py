@@ -17,10 +17,10 @@ from streamlit import runtime
 DELAY_S = 30.0
 
 _start = threading.Lock()
-_files: DelayedDeletion | None = None
+_files: DelayedDeletionStorage | None = None
 
 
-class DelayedDeletion:
+class DelayedDeletionStorage:
     """A storage of Streamlit's (`MediaFileStorage`), told to throw nothing away before its time."""
 
     def __init__(self, storage: Any) -> None:
@@ -60,7 +60,7 @@ def delay_file_deletion() -> None:
     storage = runtime.get_instance().media_file_mgr._storage
     with _start:
         if _files is None or _files.storage is not storage:
-            _files = DelayedDeletion(storage)
+            _files = DelayedDeletionStorage(storage)
 
 
 def delete_due_files() -> None:

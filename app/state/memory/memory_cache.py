@@ -22,7 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 import psutil
 
 from app.state.memory.cached_value_size import bytes_by_buffer
-from vitcore.train.machine_memory import machine_memory_bytes
+from vitcore.train.processor_and_memory import machine_memory_bytes
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -235,10 +235,10 @@ class MemoryCache:
         if size >= TRIM_BYTES:
             return_freed_memory()
 
-    def drop(self, which: Callable[[Key], bool]) -> None:
+    def drop(self, key_matches: Callable[[Key], bool]) -> None:
         """Throw away what is kept under keys that are meant, used or not."""
         with self._lock:
-            for key in [key for key in self._entries if which(key)]:
+            for key in [key for key in self._entries if key_matches(key)]:
                 self._drop(key)
 
     def drop_unpinned(self) -> None:
@@ -277,10 +277,10 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
     return remembered
 
 
-def cached_value_or_none(function: Callable[..., T], *counted: Hashable) -> T | None:
+def cached_value_or_none(function: Callable[..., T], *arguments: Hashable) -> T | None:
     """What a function that is `cached` has made of these arguments, those that count, and still keeps; None where nothing."""
     made = inspect.unwrap(function)
-    value: T | None = CACHE.peek((f"{made.__module__}.{made.__qualname__}", *_argument_keys(counted)))
+    value: T | None = CACHE.peek((f"{made.__module__}.{made.__qualname__}", *_argument_keys(arguments)))
     return value
 
 

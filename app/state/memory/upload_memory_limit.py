@@ -43,7 +43,7 @@ TOO_MANY = "The files of this visit are too large in sum: remove some, or open t
 NO_ROOM = "The server has no room for that file now. Try again in a minute."
 
 _start = threading.Lock()
-_uploads: WaitingUploads | None = None
+_uploads: PendingUploadManager | None = None
 _log = logging.getLogger(__name__)
 
 
@@ -54,7 +54,7 @@ class _File:
         self.size, self.claimed = size, False
 
 
-class WaitingUploads:
+class PendingUploadManager:
     """What lies in Streamlit's memory (`MemoryUploadedFileManager`), by visit and file; its methods are told to count."""
 
     def __init__(self, manager: Any) -> None:
@@ -148,7 +148,7 @@ class WaitingUploads:
             memory_cache.CACHE.release(file.size)
 
 
-def limit_upload_memory() -> WaitingUploads | None:
+def limit_upload_memory() -> PendingUploadManager | None:
     """From now on the uploads of this process's server are counted; None where none runs. Once is enough."""
     global _uploads
     if not runtime.exists():
@@ -156,7 +156,7 @@ def limit_upload_memory() -> WaitingUploads | None:
     manager = runtime.get_instance().uploaded_file_mgr
     with _start:
         if _uploads is None or _uploads.manager is not manager:
-            _uploads = WaitingUploads(manager)
+            _uploads = PendingUploadManager(manager)
         return _uploads
 
 
@@ -166,7 +166,7 @@ def drop_unclaimed_uploads() -> None:
         _uploads.drop_unclaimed()
 
 
-class GuardUploads:
+class GuardUploadsMiddleware:
     """ASGI middleware: a file that nobody asked for, or for which there is no room, is refused, and nothing of it is kept."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -33,17 +33,17 @@ class LiveModelError(RefusalError):
 
 @dataclass(frozen=True, eq=False)
 class LiveGraph:
-    """What a browser is given. `written` tells the file that was compared from another that takes its place."""
+    """What a browser is given. `size_and_mtime` tells the file that was compared from another that takes its place."""
 
     graph: bytes
     weights: Path
-    written: tuple[int, int]
+    size_and_mtime: tuple[int, int]
     difference: float  # of its logits from PyTorch's, the largest
     folder: save_and_unzip_upload.TemporaryFolder | None = None  # of a copy that lies nowhere else
 
-    def is_as_compared(self) -> bool:
+    def is_unchanged_since_comparison(self) -> bool:
         """Whether the file is there and as it was."""
-        return run_status.file_size_and_time(self.weights) == self.written != run_status.VANISHED
+        return run_status.file_size_and_time(self.weights) == self.size_and_mtime != run_status.VANISHED
 
 
 def make_live_graph(vit: Vit) -> LiveGraph:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
-from vitcore.analysis import filters, position_embeddings
+from vitcore.analysis import filter_components_and_frequencies, position_embeddings
+from vitcore.analysis.filter_components_and_frequencies import MAX_COMPONENTS, ComponentKinds, PrincipalComponents
 from vitcore.analysis.filter_patterns import describe_filter
-from vitcore.analysis.filters import MAX_COMPONENTS, ComponentKinds, PrincipalComponents
 from vitcore.analysis.model_similarity import subspace_overlap
 from vitcore.analysis.position_embeddings import MirrorSymmetry
 from vitcore.analysis.position_embeddings import correlation_with_distance as correlation_with_distance
@@ -67,36 +67,38 @@ def filter_components(model: str) -> PrincipalComponents | None:
 
     vit = loaded_models.loaded_model(model)
     kernel = load_model.first_layer_filters(vit)
-    return None if kernel is None else filters.principal_components(kernel)
+    return None if kernel is None else filter_components_and_frequencies.principal_components(kernel)
 
 
 class ComponentsNeeded(NamedTuple):
     """How many components hold half of a model's variance, and how many hold the `share` of it that is spoken of."""
 
-    half: int
-    most: int
+    count_for_half: int
+    count_for_share: int
     share: float
 
 
 def components_needed(components: PrincipalComponents) -> ComponentsNeeded:
     """How many components it takes."""
-    half, most = (filters.components_for_variance(components.variance, share) for share in (0.5, MAX_COMPONENTS))
+    half, most = (
+        filter_components_and_frequencies.components_for_variance(components.variance, share) for share in (0.5, MAX_COMPONENTS)
+    )
     return ComponentsNeeded(half, most, MAX_COMPONENTS)
 
 
 def component_tiles(components: PrincipalComponents, count: int, scale: str = "symmetric") -> NDArray[np.uint8]:
     """The first components as pictures."""
-    return filters.components_as_picture(components.vectors[:count], scale)
+    return filter_components_and_frequencies.components_as_picture(components.vectors[:count], scale)
 
 
 def component_kinds(components: PrincipalComponents, count: int) -> ComponentKinds:
     """How many of the first components are colour, how many light and dark, how many smooth."""
-    return filters.component_kinds(components.vectors[:count])
+    return filter_components_and_frequencies.component_kinds(components.vectors[:count])
 
 
-def filter_overlap(one: PrincipalComponents, other: PrincipalComponents, count: int) -> tuple[float, float] | None:
+def filter_overlap(one_model: PrincipalComponents, other_model: PrincipalComponents, count: int) -> tuple[float, float] | None:
     """How much of the spaces of the first components is shared, and by chance; None for filters of other shapes."""
-    first, second = one.vectors[:count], other.vectors[:count]
+    first, second = one_model.vectors[:count], other_model.vectors[:count]
     return (subspace_overlap(first, second), count / first[0].size) if first.shape == second.shape else None
 
 
@@ -129,11 +131,11 @@ class InterpolatedPosition(NamedTuple):
         return float(abs(self.difference).max())
 
 
-def interpolated_position(model: str, side: int, place: int) -> InterpolatedPosition:
-    """The cosines of the position `place` of `side` × `side`, in both ways of interpolation."""
-    paper, timm = (position_similarity(model, side, side, way) for way in ("paper", "timm"))
+def interpolated_position(model: str, patches_per_side: int, position: int) -> InterpolatedPosition:
+    """The cosines of the position `position` of `patches_per_side` × `patches_per_side`, in both ways of interpolation."""
+    paper, timm = (position_similarity(model, patches_per_side, patches_per_side, way) for way in ("paper", "timm"))
     assert paper is not None and timm is not None, "only asked for models that have positions"
-    return InterpolatedPosition(paper[place], timm[place])
+    return InterpolatedPosition(paper[position], timm[position])
 
 
 def nearest_position(model: str, patch: int) -> tuple[int, float] | None:
@@ -150,19 +152,19 @@ def random_position_cosines(count: int, width: int) -> NDArray[np.float64]:
 class PositionFacts(NamedTuple):
     """What is found of a position: the most like it; its neighbours, by their way; how alike corners are; the least to mention."""
 
-    most: int
-    most_cosine: float
+    most_similar: int
+    most_similar_cosine: float
     neighbours: dict[str, tuple[int, float]]
     corners: tuple[float, float, float]  # down, up, and the mean
-    least: float
+    least_cosine: float
 
 
-def position_facts(cosine: NDArray, chosen: int, grid: Grid) -> PositionFacts:
+def position_facts(cosines: NDArray, position: int, grid: Grid) -> PositionFacts:
     """What the cosines (N, N) say of a position."""
-    most, alike = position_embeddings.most_similar_position(cosine, chosen)
-    places, near = position_embeddings.neighbours(chosen, grid), position_embeddings.neighbour_cosines(cosine, chosen, grid)
+    most, alike = position_embeddings.most_similar_position(cosines, position)
+    places, near = position_embeddings.neighbours(position, grid), position_embeddings.neighbour_cosines(cosines, position, grid)
     neighbours = {way: (places[way], near[way]) for way in near}
-    return PositionFacts(most, alike, neighbours, position_embeddings.corner_cosines(cosine, grid), position_embeddings.MIRROR)
+    return PositionFacts(most, alike, neighbours, position_embeddings.corner_cosines(cosines, grid), position_embeddings.MIRROR)
 
 
 def position_embedding(vit: Vit, patch: int) -> NDArray[np.float32] | None:
@@ -182,11 +184,11 @@ def mirror_symmetries(model: str) -> list[MirrorSymmetry]:
 
 
 @memory_cache.cached
-def row_and_column_cosines(model: str) -> tuple[float, float]:
+def same_line_and_elsewhere_cosines(model: str) -> tuple[float, float]:
     """The mean cosine of positions in one row or column, and of others as far apart; NaN where there are none."""
     cosine = position_similarity(model)
     assert cosine is not None, "only asked for models that have positions"
-    return position_embeddings.row_and_column_cosines(cosine, loaded_models.loaded_model(model).grid)
+    return position_embeddings.same_line_and_elsewhere_cosines(cosine, loaded_models.loaded_model(model).grid)
 
 
 @memory_cache.cached

@@ -37,7 +37,7 @@ class PhotoCollection(NamedTuple):
     problems: list[str]
 
     @property
-    def fewest(self) -> int:
+    def smallest_class_size(self) -> int:
         """Photos of the smallest class."""
         return min(self.labels.count(label) for label in range(len(self.names)))
 
@@ -127,19 +127,22 @@ def pixel_features(photos: Sequence[bytes]) -> NDArray[np.float32]:
 
 
 def features_of_photos(
-    vit: Vit, photos: Sequence[bytes], trained: bool = True, on_progress: Callable[[int, int], object] = lambda done, count: None
+    vit: Vit,
+    photos: Sequence[bytes],
+    use_trained_weights: bool = True,
+    on_progress: Callable[[int, int], object] = lambda done, count: None,
 ) -> NDArray[np.float32]:
     """(N, D) features of encoded photos, each kept by what it shows; `on_progress` hears how many of how many are done.
 
-    With `trained` off, of the same architecture with random weights.
+    With `use_trained_weights` off, of the same architecture with random weights.
     """
-    features_by_photo = [memory_cache.CACHE.peek(_key(vit.name, trained, photo_digest(photo))) for photo in photos]
+    features_by_photo = [memory_cache.CACHE.peek(_key(vit.name, use_trained_weights, photo_digest(photo))) for photo in photos]
     missing = [i for i, features in enumerate(features_by_photo) if features is None]
     for start in range(0, len(missing), BATCH):
         rows = missing[start : start + BATCH]
-        for i, features in zip(rows, _forward(vit, [photos[i] for i in rows], trained), strict=True):
+        for i, features in zip(rows, _forward(vit, [photos[i] for i in rows], use_trained_weights), strict=True):
             features_by_photo[i] = features
-            memory_cache.CACHE.put(_key(vit.name, trained, photo_digest(photos[i])), features)
+            memory_cache.CACHE.put(_key(vit.name, use_trained_weights, photo_digest(photos[i])), features)
         on_progress(start + len(rows), len(missing))
     return np.stack(features_by_photo)
 

@@ -31,10 +31,10 @@ def sample_digest(name: str) -> str:
 
 @memory_cache.cached
 def open_photo_cached(
-    digest: str, name: str, lang: str, owner: str, _data: bytes | Path, bands: int = 3, shown: tuple[int, ...] = ()
+    digest: str, name: str, lang: str, owner: str, _data: bytes | Path, bands: int = 3, picture_bands: tuple[int, ...] = ()
 ) -> Photo:
-    """The photo for a model of so many bands, of which those `shown` are the picture. Raises: PhotoError."""
-    return replace(open_photo(_data, name, bands, shown or None), whose=owner)
+    """The photo for a model of so many bands, of which those `picture_bands` are the picture. Raises: PhotoError."""
+    return replace(open_photo(_data, name, bands, picture_bands or None), whose=owner)
 
 
 def open_sample(name: str, lang: str, bands: int = 3) -> Photo:

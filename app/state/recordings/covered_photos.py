@@ -46,12 +46,12 @@ class AnswerRow(NamedTuple):
 
 
 class CoveringEffect(NamedTuple):
-    """The likeliest class, its probability, and that without some patches; then the likeliest class is `now`."""
+    """The likeliest class, its probability, and that without some patches; then the likeliest class is `label_after`."""
 
     label: str
     before: float
     after: float
-    now: str
+    label_after: str
 
 
 def encode_patches(patches: NDArray[np.bool_], grid: Grid) -> str:

@@ -112,6 +112,11 @@ def comparison_from_keys(key: PairKey, mask_outliers: bool = False) -> tuple[Com
     return compare_models((one, two), (rec.photo, other.photo), mask_outliers), (one, two)
 
 
-def answer_agreement(one: Recording, other: Recording) -> PredictionAgreement | None:
+def answer_agreement(first_recording: Recording, second_recording: Recording) -> PredictionAgreement | None:
     """How the answers of two models agree; None where they don't tell the same classes apart."""
-    return prediction_agreement(one.logits, other.logits, (one.labels, other.labels), (one.output, other.output))
+    return prediction_agreement(
+        first_recording.logits,
+        second_recording.logits,
+        (first_recording.labels, second_recording.labels),
+        (first_recording.output, second_recording.output),
+    )

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from app import texts
 from vitcore import figures
-from vitcore.analysis import filters as kernels
+from vitcore.analysis import filter_components_and_frequencies as kernels
 from vitcore.analysis import training_curves_and_masks
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
@@ -81,8 +81,8 @@ def _masked_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     share, text = (fate != training_curves_and_masks.UNTOUCHED).mean(), texts.prose("learn")
     given, guess, true = (
         training_curves_and_masks.paint_corruption(pixels, fate, source, grid),
-        training_curves_and_masks.paint_patches(pixels, fate, said, grid),
-        training_curves_and_masks.paint_patches(pixels, fate, truth, grid),
+        training_curves_and_masks.paint_corrupted_patches(pixels, fate, said, grid),
+        training_curves_and_masks.paint_corrupted_patches(pixels, fate, truth, grid),
     )
     return {
         "given": figures.masked_photo(

@@ -9,7 +9,7 @@ from app.state.memory.memory_cache import MemoryBudgetError
 from app.state.models import loaded_models, model_menu
 from app.state.recordings import cached_recordings
 from app.state.visit import current_photo
-from app.state.visit.model_choice import ModelChoice
+from app.state.visit.model_choice_and_problem import ModelChoice
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 from vitcore.models.vit import Vit
 

@@ -11,7 +11,7 @@ from app.server.live_shipped_files import EarlyPhoto
 from app.state.memory import memory_cache
 from app.state.models import live_onnx_graph, loaded_models
 from app.state.photos import sample_photos
-from app.state.recordings import cached_recordings, look_for_browser
+from app.state.recordings import cached_recordings, look_bytes_for_browser
 from vitcore.images import Photo
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.models.vit import Vit
@@ -57,6 +57,6 @@ def _photo_for_the_worker() -> EarlyPhoto:
         name,
         live_answers_key(vit, photo),
         live_model_spec(vit, rec),
-        look_for_browser.input_png(rec),
+        look_bytes_for_browser.input_png(rec),
         cached_recordings.input_picture(rec)[1],
     )

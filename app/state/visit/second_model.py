@@ -11,7 +11,7 @@ from app.state.model_ref import RANDOM as RANDOM
 from app.state.models import loaded_models
 from app.state.photos import uploaded_photo
 from app.state.training import run_status
-from app.state.visit.model_choice import ModelChoice
+from app.state.visit.model_choice_and_problem import ModelChoice
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 from vitcore.models.vit import Vit
 

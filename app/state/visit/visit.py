@@ -13,7 +13,7 @@ from app.state.recordings import cached_recordings, relevance_maps
 from vitcore.file_names import FileSubject
 from vitcore.grid import Grid
 from vitcore.images import Photo
-from vitcore.report.gallery_titles import photo_title
+from vitcore.report.gallery_and_imagenet_names import photo_title
 from vitcore.translation import say
 
 if TYPE_CHECKING:

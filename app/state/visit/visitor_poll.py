@@ -30,7 +30,7 @@ class VoteMap(NamedTuple):
     """Votes on the photo's patches: colours to be laid on it, a data address; the most votes a patch has."""
 
     overlay: str
-    most: int
+    max_votes: int
 
 
 def ask_for_poll() -> None:
@@ -54,9 +54,9 @@ def poll_subject(visit: Visit) -> tuple[str, str, int] | None:
     return (visit.sample, model, visit.grid.patches) if visit.sample and model != uploaded_model.MODEL_ID else None
 
 
-def open_own_poll(asked: tuple[str, str, int]) -> None:
+def open_own_poll(subject: tuple[str, str, int]) -> None:
     """Open this visitor's poll. Raises: PollError, MemoryBudgetError."""
-    visitor_storage.keep_for_visitor(OWN, poll_store.open_poll(*asked))
+    visitor_storage.keep_for_visitor(OWN, poll_store.open_poll(*subject))
     st.session_state.pop(ASKED_STATE, None)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from app import texts
 from app.components.component_files import media_url
-from app.state.recordings import attention_for_browser
+from app.state.recordings import attention_bytes_for_browser
 from app.state.visit.visit import Visit
 from app.widgets import attention_urls, outlier_masking
 from vitcore.figures.heat_overlay import darkened_colour_table
@@ -32,13 +32,13 @@ KEYBOARD_KEYS = ("hold", "arrows", "region", "shift", "brackets", "digits", "mea
 class ExplorerVisit(Visit):
     """What the explorer shows: two pinned tokens, by their places in the sequence, and how.
 
-    `column`: what they are given, not what they give; `rolled`: through all layers; `mask`: without outlier tokens.
+    `received`: what they are given, not what they give; `is_rollout`: through all layers; `mask`: without outlier tokens.
     """
 
     token: int
     second: int | None
-    column: bool
-    rolled: bool
+    received: bool
+    is_rollout: bool
     style: str
     log: bool
     shared: bool
@@ -50,14 +50,14 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
     vit, rec, grid, text = visit.vit, visit.recording, visit.grid, visit.texts
     prefix_kinds = _prefix_kinds(visit)
     pinned = tuple(token for token in (visit.token, visit.second) if token is not None)
-    queries = attention_for_browser.sent_query_tokens(
+    queries = attention_bytes_for_browser.sent_query_tokens(
         rec, pinned, vit.heads
     )  # the same tokens answer for the heads and for rollout
-    maps = attention_urls.attention_urls(rec, vit.blocks, visit.layer, queries, visit.column)
-    step = attention_for_browser.query_stride(rec, vit.heads)
+    maps = attention_urls.attention_urls(rec, vit.blocks, visit.layer, queries, visit.received)
+    step = attention_bytes_for_browser.query_stride(rec, vit.heads)
     colours = {"solid": colour_table(SEQUENTIAL), "bar": colour_table(HEAT), "heat": darkened_colour_table(SEQUENTIAL)}
-    strip = attention_for_browser.attention_thumbnails(rec, visit.token, visit.column)
-    rows, cols = attention_for_browser.attention_thumbnail_shape(rec)
+    strip = attention_bytes_for_browser.attention_thumbnails(rec, visit.token, visit.received)
+    rows, cols = attention_bytes_for_browser.attention_thumbnail_shape(rec)
     all_blocks_kept = len(rec.maps) == vit.blocks
     return {
         "state": {name: getattr(visit, name) for name in CHOSEN} | {"block": visit.layer},
@@ -65,21 +65,21 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
         "names": prefix_token_labels(visit),
         "spoken": prefix_tokens_in_sentence(visit),
         "share_names": [text["the token"].format(name=text[name]) for name in (*prefix_kinds, "registers")],
-        "span": attention_for_browser.byte_code_range().span,
+        "span": attention_bytes_for_browser.attention_byte_coding().octaves,
         "class": "class token" in prefix_kinds,
         "outliers": outlier_masking.outlier_message(outliers, visit.mask)
         | {"counted": [text.fill("outliers here", count=count) for count in range(1, len(outliers) + 1)]},
         **{name: getattr(visit, name) for name in ("style", "log", "shared")},
         "maps": maps,
-        "exact": attention_urls.exact_url(rec, visit.layer, pinned, visit.column),
-        "exact_rollout": attention_urls.exact_url(rec, None, pinned[:1], visit.column) if visit.rolled else None,
+        "exact": attention_urls.exact_url(rec, visit.layer, pinned, visit.received),
+        "exact_rollout": attention_urls.exact_url(rec, None, pinned[:1], visit.received) if visit.is_rollout else None,
         "photo": visit.photo_url,
         "detail": visit.detail_url,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
         "atlas": {"url": media_url(strip, attention_urls.BYTES, "strip"), "rows": rows, "cols": cols}
         | {"whole": all_blocks_kept, "heads": vit.heads if all_blocks_kept else 1},
-        "rollout": attention_urls.rollout_url(rec, queries, visit.column) if visit.rolled else None,
-        "cards": attention_for_browser.head_card_texts(rec, len(prefix_kinds)),
+        "rollout": attention_urls.rollout_url(rec, queries, visit.received) if visit.is_rollout else None,
+        "cards": attention_bytes_for_browser.head_card_texts(rec, len(prefix_kinds)),
         "colours": {name: base64.b64encode(table.tobytes()).decode() for name, table in colours.items()},
         "words": _message_texts(visit),
         "rules": _head_rules(grid, text),
@@ -121,6 +121,6 @@ def _prefix_kinds(visit: Visit) -> list[str]:
 
 def _head_rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
     """Each word by which a head may be called: its name, and its rule with the thresholds filled in."""
-    facts = attention_for_browser.head_word_thresholds(grid)
+    facts = attention_bytes_for_browser.head_word_thresholds(grid)
     order = ("sink", "outliers", "even", "local", "global", "mixed", "positional", "spread")
     return {word: [text[f"rule {word}"], text[f"rule {word} is"].format(**facts)] for word in order}

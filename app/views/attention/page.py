@@ -6,7 +6,7 @@ from app import texts
 from app.components.figure import text_before_picture
 from app.shell import load_page_visit
 from app.views.attention import pinned_tokens
-from app.views.attention.explorer_view import show_explorer
+from app.views.attention.explorer_controls_and_picture import show_explorer
 
 text = texts.prose("attention")
 vit = load_page_visit.load_visit(text, needs_attention=True).vit

@@ -9,11 +9,11 @@ from app.shell import load_page_visit
 from app.state.models import model_menu, model_weights
 from app.state.visit.visit import model_subject
 from app.views.card import speed_section, table1_row
-from app.widgets import model_card
+from app.widgets import model_card_and_cautions
 from vitcore import figures
 
 text = texts.prose("card")
-vit = load_page_visit.load_model()
+vit = load_page_visit.load_model_or_show_problem()
 
 shape, parts = model_weights.model_summary(vit.name, vit)
 card = model_menu.models_by_name().get(str(st.session_state.get("model")), vit.card)
@@ -24,8 +24,8 @@ figure(fig, "architecture", text.fill("drawing alt", count=len(parts)), text["dr
 table1_row.show_model_size(shape, text)
 table1_row.show_table1_row(shape, vit.card.title, text)
 with st.expander(text["known"]):
-    model_card.show_model_card(card, with_paper=False)
-model_card.show_paper_comparison(card, text)
-model_card.show_training_commands(card, text)
+    model_card_and_cautions.show_model_card(card, with_paper=False)
+model_card_and_cautions.show_paper_comparison(card, text)
+model_card_and_cautions.show_training_commands(card, text)
 st.markdown(f"## {text['speed title']}")
 speed_section.show_speed(vit, text)

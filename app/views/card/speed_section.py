@@ -154,4 +154,4 @@ def speed_sentences(profile: ThroughputProfile, title: str, text: Prose) -> str:
     if profile.largest_batch is not None:
         key = "largest" if profile.largest_batch else "none fits"
         sentences.append(text[key].format(batch=profile.largest_batch, gb=f"{profile.memory_gb:g}"))
-    return text.joined(sentences)
+    return text.join_sentences(sentences)

@@ -59,9 +59,9 @@ def nearest_model_sentence(shape: Table1Row, title: str, text: Prose) -> str:
     reads = text.fill("reads", tokens=shape.tokens, gmacs=f"{shape.gmacs:.3g}") if shape.tokens else ""
     no_tokens = "" if shape.tokens else text["no tokens"].format(gmacs=f"{shape.gmacs:.3g}")
     model = {"model": escape_markdown(title), "params": f"{millions:.3g}"}
-    return text.joined((sentence.format(**model, **facts), reads, no_tokens))
+    return text.join_sentences((sentence.format(**model, **facts), reads, no_tokens))
 
 
-def number_range(ends: tuple[int, ...]) -> str:
+def number_range(stage_values: tuple[int, ...]) -> str:
     """A number, or where stages differ the first to the last; nothing where there is none."""
-    return "–".join(map(str, dict.fromkeys((ends[0], ends[-1])))) if ends else ""
+    return "–".join(map(str, dict.fromkeys((stage_values[0], stage_values[-1])))) if stage_values else ""

@@ -72,7 +72,7 @@ def show_token_similarity(pair: ModelPair, comparison: Comparison, places: Contr
         return
     fig = figures.cka_heatmap(comparison.cka, pair.names, pair.mode)
     grid_sentence = texts.escape_markdown(comparison_handout.common_grid_sentence(comparison.cka_grid))
-    figure(fig, "cka", text["picture.tokens"], text.joined((text["how tokens"], grid_sentence)), text["limits tokens"],
+    figure(fig, "cka", text["picture.tokens"], text.join_sentences((text["how tokens"], grid_sentence)), text["limits tokens"],
            subjects=pair.file_subjects("a", "b"), cka=comparison.cka)  # fmt: skip
     with places.below:
         st.markdown(texts.escape_markdown(comparison_handout.token_similarity_sentence(comparison)))
@@ -97,7 +97,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None, places: Control
     count = min([COMPONENTS_SHOWN, *(len(part.variance) for part in parts if part)])
     if parts[0] and parts[1]:
         one, two = (model_weights.components_needed(part) for part in parts if part)
-        places.below.markdown(texts.escape_markdown(text.fill("needed", share=percent(one.share, 0), one=one.most, two=two.most)))
+        places.below.markdown(texts.escape_markdown(text.fill("needed", share=percent(one.share, 0), one=one.count_for_share, two=two.count_for_share)))
         if overlap := model_weights.filter_overlap(parts[0], parts[1], count):
             shared, chance = (percent(share, 0) for share in overlap)
             places.below.markdown(text.fill("overlap", count=count, shared=shared, chance=chance))

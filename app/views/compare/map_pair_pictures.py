@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 VIEWS = ("pair", "curtain")  # side by side, or one picture with a curtain between both, which a lecture begins with
 
 
-def selection_control_key(of_two: str, of_all: str, shared: bool) -> str:
-    """The control's key: that of the selection `of_all` pages where it is of the first model alone, else one of this page's."""
-    if shared:
-        shared_selection.rename_query_params({of_two: of_all})
-    return of_all if shared else of_two
+def rename_query_and_choose_key(page_key: str, shared_key: str, is_shared: bool) -> str:
+    """The control's key: that of the selection `shared_key` pages where it is of the first model alone, else one of this page's."""
+    if is_shared:
+        shared_selection.rename_query_params_and_rerun({page_key: shared_key})
+    return shared_key if is_shared else page_key
 
 
 def selected_place_key(comparison: Comparison) -> str:
     """The key of the place that is asked: where each cell is one patch of both models, it is that patch."""
-    return selection_control_key("query", shared_selection.PATCH, shared=not comparison.grid.resampled)
+    return rename_query_and_choose_key("query", shared_selection.PATCH, is_shared=not comparison.grid.resampled)
 
 
 def show_maps(
@@ -62,7 +62,7 @@ def show_maps(
         mask, found = maps.both[which], outliers_of_both[which]
         of_model = tops[which], text[f"picture.{kind}"], name, pair.mode, found.patches, maps.even_shares[which]
         make = partial(map_figure, pair.key, which, mask, *of_model)
-        note = text.joined((text[f"how {kind}"], found.sentence))
+        note = text.join_sentences((text[f"how {kind}"], found.sentence))
         show_downloads(make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask})
 
     view = VIEWS[0]
@@ -116,7 +116,7 @@ def _show_sentences(pair: ModelPair, comparison: Comparison, maps: MapPair, kind
     grid_sentence = texts.escape_markdown(comparison_handout.common_grid_sentence(comparison.grid, pair.of_one_photo))
     how = [text[f"how {kind}"], *([text["how difference"]] if pair.of_one_photo else []), grid_sentence]
     with st.container(horizontal=True):
-        show_explanation_fold(text.joined(how), text[f"limits {kind}"], is_map=True)
+        show_explanation_fold(text.join_sentences(how), text[f"limits {kind}"], is_map=True)
         if pair.of_one_photo:
             make = partial(difference_figure, pair.key, maps.difference, text["difference"], text["points"], pair.mode)
             show_downloads(make, f"{kind}_difference", text["difference"], subjects=pair.file_subjects("a", "b"),
@@ -137,7 +137,10 @@ def _joint_outliers(pair: ModelPair, outliers_of_both: list[outlier_masking.MapO
     """What is said below both: of each by its letter."""
     sentences = [f"{letter}: {one.sentence}" for letter, one in zip("AB", outliers_of_both, strict=True) if one.sentence]
     return outlier_masking.MapOutliers(
-        [], pair.texts.joined(sentences), max(one.total for one in outliers_of_both), any(one.masked for one in outliers_of_both)
+        [],
+        pair.texts.join_sentences(sentences),
+        max(one.total for one in outliers_of_both),
+        any(one.masked for one in outliers_of_both),
     )
 
 
@@ -148,7 +151,7 @@ def _show_difference(
     """The first less the second, in percentage points; what is framed in either is framed here. The scale reaches an even share."""
     marks = sorted({cell for one in outliers_of_both for cell in one.patches})
     map_outliers = outlier_masking.MapOutliers(
-        marks, pair.texts.joined(dict.fromkeys(one.sentence for one in outliers_of_both if one.patches)), 0, False
+        marks, pair.texts.join_sentences(dict.fromkeys(one.sentence for one in outliers_of_both if one.patches)), 0, False
     )
     text, values = pair.texts, maps.difference
     most = relevance_scale_top(values, True, 100 / values.size)
@@ -181,14 +184,24 @@ def _draw_map(
 
 
 def map_figure(
-    pair_key: PairKey, which: int, mask: NDArray, most: float, title: str, name: str, mode: Any, marks: list[int], even: float
+    pair_key: PairKey,
+    which: int,
+    mask: NDArray,
+    scale_top: float,
+    title: str,
+    name: str,
+    mode: Any,
+    marks: list[int],
+    even_share_of_model: float,
 ) -> Drawing:
     """A map as a figure, made when it is asked for: what waits for that holds no photo and no model."""
     from vitcore.forward.compare_models import common_photo
 
     photo = common_photo(model_comparisons.comparison_from_keys(pair_key)[0], which=which)
     grid = Grid.from_map(mask)
-    return figures.frame_outliers(figures.attention_on_photo(mask, photo, grid, title, most, mode, name, even), marks, grid)
+    return figures.frame_outliers(
+        figures.attention_on_photo(mask, photo, grid, title, scale_top, mode, name, even_share_of_model), marks, grid
+    )
 
 
 def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str, mode: Any) -> Drawing:

@@ -45,7 +45,7 @@ def show_attention(pair: ModelPair, comparison: Comparison, places: ControlPlace
     text = pair.texts
     blocks, heads = [vit.blocks for vit in pair.vits], min(vit.heads for vit in pair.vits)
     deep = max(blocks)
-    key = map_pair_pictures.selection_control_key("both_layer", shared_selection.LAYER, shared=blocks[0] == deep)
+    key = map_pair_pictures.rename_query_and_choose_key("both_layer", shared_selection.LAYER, is_shared=blocks[0] == deep)
     with places.row:
         layer = query_controls.slider(text["layer"], key, 0, deep - 1, deep - 1, width=260)
         head = query_controls.head_menu(text["one head"], heads, text["mean of heads"], width=150)

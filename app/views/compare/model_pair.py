@@ -14,7 +14,7 @@ from app.state.model_ref import ModelRef
 from app.state.recordings.model_comparisons import PairKey
 from app.state.visit.visit import Visit
 from vitcore.file_names import FileSubject
-from vitcore.report.gallery_titles import photo_title
+from vitcore.report.gallery_and_imagenet_names import photo_title
 
 if TYPE_CHECKING:
     from vitcore.forward.compare_models import Comparison

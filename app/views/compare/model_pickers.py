@@ -20,7 +20,9 @@ from app.widgets import outlier_masking
 from vitcore.models.vit import Vit
 
 
-def choose_pair(visit: Visit, row: DeltaGenerator, problem_place: DeltaGenerator) -> tuple[ModelPair, DeltaGenerator]:
+def show_pickers_and_load_pair(
+    visit: Visit, row: DeltaGenerator, problem_place: DeltaGenerator
+) -> tuple[ModelPair, DeltaGenerator]:
     """The pair that the pickers in `row` name, and the settings' popover; `problem_place` says what could not be had."""
     text, first = visit.texts, visit.vit
     photo_picker.second_photo_ids(visit, photo_picker.B_PHOTO)  # that of B may be the first one now
@@ -75,7 +77,7 @@ def _show_failure(text: texts.Prose, shown: str) -> None:
             if shown in model_menu.models_by_name()
             else _special_names(text).get(shown, shown)
         )
-        sentence = text.joined((problem.reason, text["stays"].format(model=title)))
+        sentence = text.join_sentences((problem.reason, text["stays"].format(model=title)))
         load_page_visit.show_model_problem(texts.escape_markdown(sentence), second_model.SECOND.try_again, "second_again")
 
 
@@ -132,7 +134,7 @@ def _second_help(text: texts.Prose) -> str:
         return text["b help"]
     small, large = downloadable[0], downloadable[-1]
     facts = {"least": f"{small.download_mb:.0f}", "small": small.title, "most": f"{large.download_mb:.0f}", "large": large.title}
-    return text.joined((text["b help"], text["b downloads"].format(**facts)))
+    return text.join_sentences((text["b help"], text["b downloads"].format(**facts)))
 
 
 def _size_menu(text: texts.Prose, vit: Vit | None) -> str:

@@ -17,7 +17,7 @@ model_row = st.container(horizontal=True, vertical_alignment="bottom")
 number_place, kind_row = st.container(), st.container()
 picture_row = st.container(horizontal=True, vertical_alignment="bottom")
 rest, cards = st.container(), st.container(key="ready")
-pair, settings = model_pickers.choose_pair(visit, model_row, problem_place)
+pair, settings = model_pickers.show_pickers_and_load_pair(visit, model_row, problem_place)
 pictures: dict[str, Callable] = {
     "filters": chart_pairs.show_filters,
     "positions": chart_pairs.show_positions,

@@ -26,7 +26,7 @@ def show_preset_cards(text: texts.Prose, first: Vit) -> None:
     said = [text["ready photo"].format(photo=photo_ids_and_titles.photo_titles_by_id(texts.language(), [photo])[photo])]
     if any(preset_pair_picture(preset).is_example for preset, _ in offered):
         said.append(text["ready example"].format(model=MODEL_CARDS[0].title))
-    st.caption(texts.escape_markdown(text.joined(said)))
+    st.caption(texts.escape_markdown(text.join_sentences(said)))
     with st.container(key="pair_cards"):
         for preset, run in offered:
             _show_card(text, preset, run)
@@ -58,7 +58,7 @@ def _show_card(text: texts.Prose, preset: PresetPair, run: str) -> None:
     label = text[f"ready {preset.key}"].format(run=texts.escape_markdown(run))
     caption = text[f"ready {preset.key} about"]
     if mb := [CARDS[name].download_mb if name in CARDS else UNLISTED_MB[name] for name in _downloaded(preset)]:
-        caption = text.joined((caption, text["ready download"].format(sizes=" + ".join(f"{one:.0f}" for one in mb))))
+        caption = text.join_sentences((caption, text["ready download"].format(sizes=" + ".join(f"{one:.0f}" for one in mb))))
     with st.container(key=f"pair_{'example' if picture.is_example else 'own'}_{preset.key}_{run}", gap=None):
         address = media_url(picture.file.read_bytes(), "image/webp", f"pair_{preset.key}_{run}")
         st.html(f'<img src="{address}" alt="{text[f"picture.{preset.picture}"]}">')

@@ -15,7 +15,7 @@ from vitcore.models.model_cards import ModelError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.views.cover.cover_view import CoverVisit
+    from app.views.cover.cover_controls_and_picture import CoverVisit
 
 TEXT_KEYS = (
     "photo", "canvas", "tools", "brush", "eraser", "rectangle", "object", "undo", "redo", "clear", "size", "threshold", "fill",
@@ -81,4 +81,4 @@ def covering_sentence(visit: CoverVisit, after: ChangedPass) -> str:
         return text["nothing covered"]
     how = text.fill("removed count" if visit.fill == "removed" else "covered count", count=count, total=visit.grid.patches,
                     left=visit.grid.tokens - count)  # fmt: skip
-    return text.joined((how, covered_photos.answer_change_sentence(visit.recording, after.logits, text)))
+    return text.join_sentences((how, covered_photos.answer_change_sentence(visit.recording, after.logits, text)))

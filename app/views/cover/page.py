@@ -3,7 +3,7 @@
 from app import texts
 from app.components.figure import text_before_picture
 from app.shell import load_page_visit
-from app.views.cover.cover_view import show_cover
+from app.views.cover.cover_controls_and_picture import show_cover
 
 text = texts.prose("cover")
 text_before_picture(text["intro"])

@@ -78,7 +78,7 @@ def _near_heads_sentence(table: DistanceTable, text: Prose) -> list[LayerAndHead
     block, head = near[-1]
     ends = "near to the last" if block == last else "near end before" if block == last - 1 else "near end"
     told = text.fill("near", count=len(near), all=table.renormalised.size, **facts)
-    st.markdown(text.joined((told, text[ends].format(block=block, head=head, after=block + 1, last=last))))
+    st.markdown(text.join_sentences((told, text[ends].format(block=block, head=head, after=block + 1, last=last))))
     return [near[-1]]
 
 

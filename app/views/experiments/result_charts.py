@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app.components import light_or_dark
-from app.components.figure import remember, show_drawing
+from app.components.figure import remember_click, show_drawing
 from app.menu import page_target
 from app.shell.page_switch import request_page
 from app.state.training import run_status, training_preview
@@ -45,7 +45,7 @@ def show_run_chart(experiment: Experiment, results: ExperimentResults, measure: 
     drawn = chart_from_results(experiment, results, measure, light_or_dark.current_theme())
     title = say(experiment.title)
     show_drawing(replace(drawn, title=text["ours"].format(title=title), height_px=HEIGHT_PX), f"experiment_{experiment.name}",
-         text["alt"].format(title=title), remember(CLICKED))  # fmt: skip
+         text["alt"].format(title=title), remember_click(CLICKED))  # fmt: skip
 
 
 def show_paper_numbers(experiment: Experiment, text: Prose) -> None:

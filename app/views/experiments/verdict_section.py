@@ -39,7 +39,7 @@ def show_verdicts(experiment: Experiment, results: ExperimentResults, text: Pros
                             verdict_sentences.paper_effect_text(claim),
                             verdict_sentences.open_reason_sentence(claim, verdict, results),
                         )
-                        st.caption(text.joined(said))
+                        st.caption(text.join_sentences(said))
     if near := verdict_sentences.ceiling_sentence(experiment, results):
         st.caption(near)
 

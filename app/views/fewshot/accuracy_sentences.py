@@ -30,7 +30,7 @@ def method_sentences(best: FewShotDraws, names: list[str], model: str, text: Pro
     """Which classes are told apart, how, and between which accuracies the draws lie."""
     quoted = ("“{}”", "「{}」")[text.lang == "zh-TW"]
     return text["details"].format(
-        names=text.listed([quoted.format(name) for name in names]), model=model, range=_accuracy_range(best, text)
+        names=text.join_names([quoted.format(name) for name in names]), model=model, range=_accuracy_range(best, text)
     )
 
 
@@ -47,7 +47,7 @@ def pixel_comparison(model: FewShotCurve, pixels: FewShotCurve, text: Prose, kin
     found = "none" if not better else "all" if not others else "from" if from_on else "some"
     return text.fill(
         f"ahead {found}", average="" if all(apart) else text["average"],
-        counts=text.listed(counts), better=text.listed(better), others=text.listed(others),
+        counts=text.join_names(counts), better=text.join_names(better), others=text.join_names(others),
         learned=text.fill(f"learned {kind}".strip(), shots=min(better, default=0)),
     )  # fmt: skip
 

@@ -28,22 +28,30 @@ def collection_of_source(text: Prose, source: str) -> PhotoCollection | None:
     return photo_collections.photo_pieces(texts.language()) if source == "pieces" else photo_collections.handwritten_digits()
 
 
-def features_with_progress(vit: Vit, collection: PhotoCollection, text: Prose, trained: bool = True) -> NDArray[np.float32]:
-    """(N, D) features of the photos, under a bar that counts them; with `trained` off, of random weights."""
+def features_with_progress(
+    vit: Vit, collection: PhotoCollection, text: Prose, use_trained_weights: bool = True
+) -> NDArray[np.float32]:
+    """(N, D) features of the photos, under a bar that counts them; with `use_trained_weights` off, of random weights."""
     bar = st.progress(0.0, text["looking"])
 
     def on_progress(done: int, count: int) -> None:
         bar.progress(done / count, text.fill("looked", done=done, count=count))
 
-    x = photo_collections.features_of_photos(vit, collection.photos, trained, on_progress)
+    x = photo_collections.features_of_photos(vit, collection.photos, use_trained_weights, on_progress)
     bar.empty()
     return x
 
 
-def features_by_source(vit: Vit, collection: PhotoCollection, text: Prose, random: bool) -> dict[str, NDArray[np.float32]]:
-    """The features that are compared: the model's, raw pixels, and with `random` those of random weights."""
+def features_by_source(
+    vit: Vit, collection: PhotoCollection, text: Prose, with_random_weights: bool
+) -> dict[str, NDArray[np.float32]]:
+    """The features that are compared: the model's, raw pixels, and with `with_random_weights` those of random weights."""
     found = {"model": features_with_progress(vit, collection, text), "pixels": photo_collections.pixel_features(collection.photos)}
-    return found | {"random": features_with_progress(vit, collection, text, trained=False)} if random else found
+    return (
+        found | {"random": features_with_progress(vit, collection, text, use_trained_weights=False)}
+        if with_random_weights
+        else found
+    )
 
 
 def class_subset_menu(text: Prose, collection: PhotoCollection, source: str) -> PhotoCollection | None:

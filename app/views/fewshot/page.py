@@ -31,13 +31,13 @@ if given is None:
     charts.info(text["need" if source == "own" else "need classes"], icon=":material/add_photo_alternate:")
     st.stop()
 
-labels, most = given.label_array, given.fewest - 1
+labels, most = given.label_array, given.smallest_class_size - 1
 with settings:
     shots = query_controls.slider(text["shots"], "shots", 1, most, min(5, most), width=240)
     beside = st.toggle(text["beside random"], value=False, key="beside_random", bind="query-params")
 counts = sorted({n for n in (1, 2, 3, 5, 10, 25, 50) if n <= most} | {shots})
 with charts:
-    vectors = collection_menu.features_by_source(vit, given, text, random=beside)
+    vectors = collection_menu.features_by_source(vit, given, text, with_random_weights=beside)
 curves, now = [], {}
 for name, x in vectors.items():
     draws = {n: few_shot_draws(x, labels, n) for n in counts}
@@ -54,7 +54,7 @@ with charts:
         fig = figures.few_shot_accuracy(
             curves, given.largest_class_share, len(best.accuracy), best.interval_percent, light_or_dark.current_theme()
         )
-        how = text.joined([
+        how = text.join_sentences([
             text["how"].format(draws=len(best.accuracy), inner=best.interval_percent),
             accuracy_sentences.pixel_comparison(curves[0], curves[1], text, kind),
             accuracy_sentences.method_sentences(best, names, texts.escape_markdown(vit.card.title), text),

@@ -41,7 +41,9 @@ if (bands := components.vectors.shape[-1]) != 3:
     subject = say("Embedding filters, {count} bands side by side", count=bands)
 tiles, looks = model_weights.component_tiles(components, count, scale), []
 needed = model_weights.components_needed(components)
-found.markdown(text["needed"].format(share=percent(needed.share, 0), most=needed.most, all=most, half=needed.half))
+found.markdown(
+    text["needed"].format(share=percent(needed.share, 0), most=needed.count_for_share, all=most, half=needed.count_for_half)
+)
 if bands == 3:
     looks = filter_sentences.filter_descriptions(vit.name, count)
     filter_sentences.show_filter_descriptions(text, vit.name, components, looks)
@@ -56,7 +58,7 @@ with small:
         show_drawing(figures.filter_component(tiles[one - 1], one, mode), "component_one", text["one alt"].format(**number))
     about = [text["one first" if one == 1 else "one"].format(**number)]
     about += [text["looks like"].format(look=look) for look in looks[one - 1 : one]]
-    st.markdown(text.joined(about))
+    st.markdown(text.join_sentences(about))
 with large:
     fig = figures.filters(tiles, components.variance, mode, subject, touch=True, pattern_words=looks)
     how = text["how"].format(zero=text[f"zero {scale}"])
@@ -72,9 +74,9 @@ if not rooted and vit.bands == 3:  # what is built again is looked at
     st.markdown(f"## {text['rebuild title']}")
     k = query_controls.slider(text["k"], "k", 1, most, min(28, most))
     rebuilt = cached_recordings.rebuild_input_from_filters(rec, k)
-    shares = {"variance": percent(components.variance_share(k)), "kept": percent(rebuilt.kept)}
+    shares = {"variance": percent(components.variance_share(k)), "kept": percent(rebuilt.variance_share)}
     before, after = st.columns(2, gap="large")
     before.image(pixels_to_data_uri(rec.model_input.pixels), text["seen"], width="stretch", alt=text["seen alt"])
     told = text["rebuilt"].format(k=k, most=most, rmse=rebuilt.rmse, kept=shares["kept"])
     after.image(pixels_to_data_uri(rebuilt.pixels), told, width="stretch", alt=text["rebuilt alt"])
-    show_explanation_fold(text.joined((text["rebuild"], text.fill("two shares", k=k, **shares))))
+    show_explanation_fold(text.join_sentences((text["rebuild"], text.fill("two shares", k=k, **shares))))

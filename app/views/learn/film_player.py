@@ -20,7 +20,7 @@ from app.components.figure import download_button, show_explanation_fold
 from app.components.page_style.page_style import scale_to_page_px
 from app.state.training import film_figures, films
 from app.views.learn import film_sentences
-from app.widgets import model_card
+from app.widgets import model_card_and_cautions
 from vitcore.csv_and_npz import to_npz
 from vitcore.figures.charts.training_figures import FIRST
 
@@ -86,12 +86,12 @@ def _player(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGene
     _training_curves(key, film, step, mode, text)
     with st.container(horizontal=True):
         told = [found.sentence for found in findings.values()] + [film_sentences.most_changed_head_sentence(film, frame, text)]
-        read = [text["intro"], text.joined(told), *(text[one] for one in shown), _curve_sentences(film, text)]
+        read = [text["intro"], text.join_sentences(told), *(text[one] for one in shown), _curve_sentences(film, text)]
         show_explanation_fold("\n\n".join(filter(None, read)), text["limits"])
         with st.popover(text["about"], icon=":material/movie:", type="tertiary"):
             film_sentences.show_film_caption(name, film, text)
             if film.command:
-                st.caption(text["made like" if model_card.has_several_commands(name) else "made"])
+                st.caption(text["made like" if model_card_and_cautions.has_several_commands(name) else "made"])
                 copyable_text(film.command, key="command")
         numbers = partial(to_npz, {"step": film.steps[frame]} | {name: values[frame] for name, values in film.arrays.items()})
         download_button(text["numbers"], numbers, "npz", (f"film-step-{step}", film.title), key="film_numbers", type="tertiary",
@@ -152,4 +152,4 @@ def _curve_sentences(film: Film, text: texts.Prose) -> str:
     points = text["points shared" if film.shared else "points"].format(photos=film_sentences.held_out_photos_phrase(film, text))
     later = ", ".join(f"{step:,}" for step in film.steps_of_new_loss_terms()) if film.task == "layers" else ""
     changing = text["curves layers"].format(steps=later) if later else ""
-    return text.joined((text["curves"], points if measured else "", changing)) if film.log else ""
+    return text.join_sentences((text["curves"], points if measured else "", changing)) if film.log else ""

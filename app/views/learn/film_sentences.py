@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import texts
 from app.state.training import films
-from app.widgets import model_card
+from app.widgets import model_card_and_cautions
 from vitcore.translation import decimal, percent, say
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ def show_film_caption(name: str, film: Film, text: texts.Prose) -> None:
         text_of_accuracy = text["card accuracy shared" if film.shared else "card accuracy"]
         of = text["card classes"].format(count=film.class_count) if film.class_count else ""
         lines.append(text_of_accuracy.format(step=known.step, right=known.right, photos=held_out_photos_phrase(film, text), of=of))
-        if others := model_card.accuracies_on_card(name):
+        if others := model_card_and_cautions.accuracies_on_card(name):
             lines.append(text["card other"].format(top1=others[0]["top1"], photos=others[0]["photos"]))
     if film.task == "filmed":
         lines.append(text["card filmed"])
-    st.caption(text.joined(lines))
+    st.caption(text.join_sentences(lines))
 
 
 def held_out_photos_phrase(film: Film, text: texts.Prose) -> str:

@@ -14,7 +14,7 @@ from app.state import landing_figures
 from app.state.memory import memory_cache, visitor_storage
 from app.state.model_ref import ModelRef
 from app.state.models import live_onnx_graph, uploaded_model
-from app.state.recordings import look_for_browser
+from app.state.recordings import look_bytes_for_browser
 from app.state.visit import live_settings
 from app.state.visit.visit import Visit
 from vitcore.errors import RefusalError
@@ -50,7 +50,7 @@ def live_message(visit: Visit) -> dict[str, Any]:
         "readoutName": say(visit.readout),
         "photo": visit.photo_url,
         "detail": visit.detail_url,
-        "pixels": media_url(look_for_browser.input_png(rec), "image/png", "live"),
+        "pixels": media_url(look_bytes_for_browser.input_png(rec), "image/png", "live"),
         "server": {
             "logits": _floats(rec.logits),
             "rollout": _floats(rec.rollout()),
@@ -78,7 +78,7 @@ def _files(visit: Visit) -> tuple[dict[str, str], str]:
         with st.spinner(visit.texts["comparing"]):
             made = live_onnx_graph.make_live_graph(vit)
     except (RefusalError, memory_cache.MemoryBudgetError) as error:
-        return {}, visit.texts.joined([str(error) or texts.prose("common")["no room now"], visit.texts["so server"]])
+        return {}, visit.texts.join_sentences([str(error) or texts.prose("common")["no room now"], visit.texts["so server"]])
     own = ModelRef.parse(vit.name).name == uploaded_model.MODEL_ID
     at = live_own_models.grant_model_url(vit.name, made, visitor_storage.session_id() if own else None)
     return files | {"graph": at + live_own_models.GRAPH, "weights": at + live_own_models.WEIGHTS, "named": made.weights.name}, ""

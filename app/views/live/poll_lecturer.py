@@ -156,7 +156,7 @@ def _count(found: poll_store.Poll, photo: PolledPhoto, shown: bool, text: texts.
             photo.image, photo.rows, photo.cols, photo.step_px, key="poll_map", label=text["map"], target="_poll_patch",
             overlay=heat.overlay, detail=photo.detail, values=votes, unit=text["unit"], lines=False, smooth=False,
         )  # fmt: skip
-        st.caption(text.fill("scale", most=heat.most))
+        st.caption(text.fill("scale", most=heat.max_votes))
     with chart_part:
         figure(
             visitor_poll.votes_chart(votes, photo.rollout, photo.even_share, photo.mode),

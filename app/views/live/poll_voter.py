@@ -64,6 +64,6 @@ def _ballot(found: poll_store.Poll, image: str, rows: int, cols: int, step_px: t
         show_poll_problem(refused)
     if voted is not None:
         place = text.fill("voted", patch=voted, row=voted // cols, col=voted % cols)
-        st.success(place if refused else text.joined((place, text["change"])), icon=":material/how_to_vote:")
+        st.success(place if refused else text.join_sentences((place, text["change"])), icon=":material/how_to_vote:")
     elif not refused:
         st.markdown(text["not yet"])

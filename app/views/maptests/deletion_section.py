@@ -14,7 +14,7 @@ from app import texts
 from app.components.figure import figure
 from app.components.page_style.page_style import page_size
 from app.state import step_animations
-from app.state.jobs import map_tests
+from app.state.jobs import map_test_jobs
 from app.state.visit.visit import Visit
 from app.views.maptests.other_tests import run_test_button
 from vitcore.translation import percent, translated_labels
@@ -28,15 +28,15 @@ def show_photo_deletion(visit: Visit, fill: str, insertion: bool, charts: DeltaG
     from vitcore.faithfulness.deletion import RANDOM_ORDERS
 
     text, rec, vit = visit.texts, visit.recording, visit.vit
-    found = map_tests.deletion_or_none(rec, visit.sample, fill, vit)
+    found = map_test_jobs.deletion_or_none(rec, visit.sample, fill, vit)
     if found is None:
         charts.info(text["not tested"], icon=":material/info:")
     if found is None or not found.places:
         with progress:
             if found is None:
-                run_test_button("deletion", text["test photo"], partial(map_tests.photo_deletion, rec, fill, vit), text)
+                run_test_button("deletion", text["test photo"], partial(map_test_jobs.photo_deletion, rec, fill, vit), text)
             else:
-                orders = partial(map_tests.rank_among_random_orders, rec, fill, found, vit)
+                orders = partial(map_test_jobs.rank_among_random_orders, rec, fill, found, vit)
                 run_test_button("orders", text["draw orders"].format(orders=RANDOM_ORDERS), orders, text)
     if found is not None:
         with charts:
@@ -44,24 +44,32 @@ def show_photo_deletion(visit: Visit, fill: str, insertion: bool, charts: DeltaG
         show_deletion_table(found, visit)
 
 
-def show_deletion_chart(visit: Visit, found: PhotoDeletion, insertion: bool) -> None:
+def show_deletion_chart(visit: Visit, photo_deletion: PhotoDeletion, insertion: bool) -> None:
     """One of the two charts, with how to read it."""
-    text, curves = visit.texts, found.curves
-    found = replace(found, label=translated_labels(visit.vit.labels)[next(iter(curves.values())).target])
+    text, curves = visit.texts, photo_deletion.curves
+    photo_deletion = replace(photo_deletion, label=translated_labels(visit.vit.labels)[next(iter(curves.values())).target])
     kind = "insertion" if insertion else "deletion"
     numbers: dict[str, Any] = {name: curve.weakest_first if insertion else curve.strongest_first for name, curve in curves.items()}
     figure(
-        map_tests.deletion_drawing(found, insertion, visit.mode, bool(page_size().narrow)), kind, text[f"{kind} alt"],
-        text["how"], text["limits"], subjects=visit.subjects, source=text["source"], caption=best_methods_sentence(found, text),
-        fills_screen=True, animation=_animation(visit, found, kind),
-        shares=next(iter(curves.values())).shares, **numbers,
-    )  # fmt: skip
+        map_test_jobs.deletion_drawing(photo_deletion, insertion, visit.mode, bool(page_size().narrow)),
+        kind,
+        text[f"{kind} alt"],
+        text["how"],
+        text["limits"],
+        subjects=visit.subjects,
+        source=text["source"],
+        caption=best_methods_sentence(photo_deletion, text),
+        fills_screen=True,
+        animation=_animation(visit, photo_deletion, kind),
+        shares=next(iter(curves.values())).shares,
+        **numbers,
+    )
 
 
-def best_methods_sentence(found: PhotoDeletion, text: texts.Prose) -> str:
+def best_methods_sentence(photo_deletion: PhotoDeletion, text: texts.Prose) -> str:
     """Which lines are best by deletion, and which by insertion: one ranking says nothing of the other."""
-    less, by_deletion = _best({name: -curve.deletion for name, curve in found.curves.items()}, text)
-    more, by_insertion = _best({name: curve.insertion for name, curve in found.curves.items()}, text)
+    less, by_deletion = _best({name: -curve.deletion for name, curve in photo_deletion.curves.items()}, text)
+    more, by_insertion = _best({name: curve.insertion for name, curve in photo_deletion.curves.items()}, text)
     key = "best both" if by_deletion == by_insertion else "best each"
     return text[key].format(deletion=by_deletion, insertion=by_insertion, less=less, more=more)
 
@@ -77,8 +85,8 @@ def _best(scores: dict[str, float], text: texts.Prose) -> tuple[str, str]:
     methods = [name for name in scores if name not in NO_METHODS]
     most = shown[max(methods, key=lambda name: scores[name])]
     best = [name for name in methods if shown[name] == most]
-    names = text.listed(map_title(name) for name in best)
-    others = text.listed(f"{map_title(name)} {shown[name]}" for name in NO_METHODS if name in shown)
+    names = text.join_names(map_title(name) for name in best)
+    others = text.join_names(f"{map_title(name)} {shown[name]}" for name in NO_METHODS if name in shown)
     return text["score beside"].format(score=most, others=others), text["tied"].format(names=names) if len(best) > 1 else names
 
 
@@ -93,11 +101,11 @@ def _animation(visit: Visit, found: PhotoDeletion, kind: str) -> Callable[[], by
     )
 
 
-def show_deletion_table(found: PhotoDeletion, visit: Visit) -> None:
+def show_deletion_table(photo_deletion: PhotoDeletion, visit: Visit) -> None:
     """Areas by method, the best first, with the place among random orders."""
     from vitcore.faithfulness.method_maps import map_title
 
-    text, rows = visit.texts, map_tests.method_areas(found)
+    text, rows = visit.texts, map_test_jobs.method_areas(photo_deletion)
     three = st.column_config.NumberColumn(format="%.3f")
     columns = {
         text["method"]: [map_title(row.name) for row in rows], text["deletion"]: [row.deletion for row in rows],
@@ -105,7 +113,7 @@ def show_deletion_table(found: PhotoDeletion, visit: Visit) -> None:
         text["difference"]: [round(row.insertion, 3) - round(row.deletion, 3) for row in rows],
     }  # fmt: skip
     config = {text[name]: three for name in ("deletion", "insertion", "difference")}
-    if found.places:
+    if photo_deletion.places:
         columns[text["place"]] = ["" if row.place is None else percent(row.place, 0) for row in rows]
         config[text["place"]] = st.column_config.Column(help=text["place help"])
     st.dataframe(columns, hide_index=True, column_config=config, alt=text["table alt"])
@@ -113,13 +121,13 @@ def show_deletion_table(found: PhotoDeletion, visit: Visit) -> None:
 
 def show_gallery_ranking(visit: Visit, fill: str) -> None:
     """Which method is best over the gallery, in one sentence, and as intervals."""
-    text, shipped = visit.texts, map_tests.shipped_tests()
-    best, rollout = map_tests.ranking_sentences(fill, "rollout")
-    st.markdown(texts.escape_markdown(text.joined((best, rollout))))
-    gaps: dict[str, Any] = {score.name: score.gaps for score in map_tests.shipped_ranking(fill)}
+    text, shipped = visit.texts, map_test_jobs.shipped_tests()
+    best, rollout = map_test_jobs.ranking_sentences(fill, "rollout")
+    st.markdown(texts.escape_markdown(text.join_sentences((best, rollout))))
+    gaps: dict[str, Any] = {score.name: score.gaps for score in map_test_jobs.shipped_ranking(fill)}
     figure(
-        map_tests.ranking_drawing(visit.mode), "ranking", text["ranking alt"], text["ranking how"],
-        text.joined((text["ranking limits"], text["made by"].format(command=shipped.commands["deletion"]))),
+        map_test_jobs.ranking_drawing(visit.mode), "ranking", text["ranking alt"], text["ranking how"],
+        text.join_sentences((text["ranking limits"], text["made by"].format(command=shipped.commands["deletion"]))),
         subjects=visit.subjects[1:], **gaps,
     )  # fmt: skip
 

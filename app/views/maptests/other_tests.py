@@ -8,8 +8,8 @@ import streamlit as st
 from app import texts
 from app.components.figure import figure, show_explanation_fold
 from app.components.page_style.page_style import page_size
-from app.state.jobs import map_tests
-from app.state.jobs.map_tests import Progress
+from app.state.jobs import map_test_jobs
+from app.state.jobs.map_test_jobs import Progress
 from app.state.memory import memory_cache
 from app.state.visit.visit import Visit
 from app.texts import Prose
@@ -23,17 +23,17 @@ MEASURES = ("auc", "pointing", "mass")
 def show_randomisation_test(visit: Visit) -> None:
     """The chart, of this photo or of those that ship, a sentence on maps that do not change, and the button."""
     text, rec, vit = visit.texts, visit.recording, visit.vit
-    tests, is_own = map_tests.randomisation_or_none(rec, vit)
+    tests, is_own = map_test_jobs.randomisation_or_none(rec, vit)
     if tests:
-        drawn, sentence = map_tests.randomisation_drawing(tests, visit.mode, bool(page_size().narrow))
+        drawn, sentence = map_test_jobs.randomisation_drawing(tests, visit.mode, bool(page_size().narrow))
         of = text["of this photo"] if is_own else text.fill("of the gallery", count=len(tests))
-        st.markdown(texts.escape_markdown(text.joined((sentence, of))))
+        st.markdown(texts.escape_markdown(text.join_sentences((sentence, of))))
         figure(drawn, "weights", text["weights alt"], text["weights how"], text["weights limits"], subjects=visit.subjects,
-               **map_tests.randomisation_correlations(tests))  # fmt: skip
+               **map_test_jobs.randomisation_correlations(tests))  # fmt: skip
     else:
         st.caption(text["weights how"])
     if not is_own:
-        run_test_button("weights", text["test weights"], partial(map_tests.photo_randomisation, rec, vit), text)
+        run_test_button("weights", text["test weights"], partial(map_test_jobs.photo_randomisation, rec, vit), text)
 
 
 def run_test_button(key: str, label: str, compute: Callable[[Progress], object], text: Prose) -> None:
@@ -65,7 +65,7 @@ def show_stability_test(visit: Visit) -> None:
     from vitcore.faithfulness.stability import JPEG_QUALITY
 
     text, rec, vit = visit.texts, visit.recording, visit.vit
-    found, photos = map_tests.stability_or_none(rec, vit)
+    found, photos = map_test_jobs.stability_or_none(rec, vit)
     if found:
         st.markdown(text.fill("of the gallery", count=photos) if photos else text["of this photo"])
         columns = {text["method"]: [map_title(name) for name in found]}
@@ -77,7 +77,7 @@ def show_stability_test(visit: Visit) -> None:
         st.dataframe(columns, hide_index=True, alt=text["stability alt"])
     show_explanation_fold(text["stability how"].format(quality=JPEG_QUALITY), text["stability limits"])
     if photos or not found:
-        run_test_button("stability", text["test stability"], partial(map_tests.photo_stability, rec, vit), text)
+        run_test_button("stability", text["test stability"], partial(map_test_jobs.photo_stability, rec, vit), text)
 
 
 def show_plausibility_table(visit: Visit) -> None:
@@ -85,11 +85,11 @@ def show_plausibility_table(visit: Visit) -> None:
     from vitcore.faithfulness.plausibility import score_title
 
     text = visit.texts
-    if not map_tests.has_shipped_tests(visit.vit):
+    if not map_test_jobs.has_shipped_tests(visit.vit):
         st.caption(text["own outlines"])
         st.code(f"python -m vitcore test --masks FOLDER --model {visit.vit.name}", language="sh")
         return
-    shipped = map_tests.shipped_tests()
+    shipped = map_test_jobs.shipped_tests()
     rows = shipped.plausibility
     st.markdown(text.fill("outlines found", photos=next(iter(rows.values())).photos))
     columns: dict[str, list[str]] = {text["method"]: [score_title(name) for name in rows]}
@@ -100,5 +100,5 @@ def show_plausibility_table(visit: Visit) -> None:
     st.dataframe(columns, hide_index=True, alt=text["outlines alt"])
     show_explanation_fold(
         text["outlines how"],
-        text.joined((text["outlines limits"], text["made by"].format(command=shipped.commands["plausibility"]))),
+        text.join_sentences((text["outlines limits"], text["made by"].format(command=shipped.commands["plausibility"]))),
     )

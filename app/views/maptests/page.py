@@ -5,7 +5,7 @@ import streamlit as st
 from app import texts
 from app.components.figure import picture_container, text_before_picture
 from app.shell import copy_link, load_page_visit, query_controls
-from app.state.jobs import map_tests
+from app.state.jobs import map_test_jobs
 from app.state.recordings import covered_photos
 from app.views.maptests import deletion_section, other_tests
 
@@ -14,7 +14,7 @@ FILLS = ("removed", "mean", "blur")
 text = texts.prose("maptests")
 text_before_picture(text["intro"])
 visit = load_page_visit.load_visit(text, needs_colours=True)
-if problem := map_tests.why_not_testable(visit.vit):
+if problem := map_test_jobs.why_not_testable(visit.vit):
     st.info(texts.escape_markdown(problem), icon=":material/info:")
     st.stop()
 
@@ -28,7 +28,7 @@ if why:
     st.caption(texts.escape_markdown(why))
 copy_link.offer_handout(deletion_fill=fill)
 deletion_section.show_photo_deletion(visit, fill, curve == "insertion", charts, progress)
-if map_tests.has_shipped_tests(visit.vit):
+if map_test_jobs.has_shipped_tests(visit.vit):
     st.header(text["ranking title"], anchor="ranking")
     deletion_section.show_gallery_ranking(visit, fill)
 else:

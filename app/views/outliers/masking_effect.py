@@ -12,7 +12,7 @@ from app.menu import page_target
 from app.shell import query_controls, shared_selection
 from app.state.recordings import cached_outliers
 from app.state.visit.visit import Visit
-from app.widgets import model_card
+from app.widgets import model_card_and_cautions
 from app.widgets.outlier_masking import QUERY_KEY, outlier_masking_switch
 from vitcore import figures
 from vitcore.figures.charts.token_norms import norm_strip_scale_top
@@ -74,11 +74,11 @@ def show_masking_effect(visit: Visit) -> None:
             arrays: Any = {f"{source}_{key}": amounts}
             figure(drawn, f"masking_{key}", f"{title}: {about}", subjects=visit.subjects, file_stem=f"{source} {key}", **arrays)
     limits = [text["masking limits"]]
-    if score := model_card.localisation_score(DEFAULT_MODEL):
+    if score := model_card_and_cautions.localisation_score(DEFAULT_MODEL):
         measured = text["measured"].format(photos=score.photos, before=score.rollout_auc, after=score.masked_rollout_auc)
         whose = text["measured here" if visit.vit.card.name == DEFAULT_MODEL else "measured elsewhere"]
         limits += [measured, whose, texts.prose("common")["plausible"]]
-    show_explanation_fold(text.joined((attended, text["masking how"])), text.joined(limits), is_map=True)
+    show_explanation_fold(text.join_sentences((attended, text["masking how"])), text.join_sentences(limits), is_map=True)
     with st.container(horizontal=True, vertical_alignment="center"):
         outlier_masking_switch(visit, "here")
         links = st.popover(text["to pages"], icon=":material/arrow_forward:")

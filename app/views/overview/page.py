@@ -10,7 +10,7 @@ from app.shell.page_switch import request_page
 from app.state import landing_figures
 from app.state.recordings import cached_recordings
 from app.views.overview import look_message
-from app.views.overview.look_view import show_look
+from app.views.overview.look_controls_and_pictures import show_look
 from app.widgets import outlier_masking
 from vitcore.models.model_cards import DEFAULT_MODEL
 

@@ -75,7 +75,7 @@ def _compute_finding(dataset: str, text: Prose) -> tuple[str, str]:
         elif kind == "hybrid":
             said.append(text["finding compute hybrid none"].format(**numbers))
         title = title or text["title compute" if ratios else "title compute none"].format(**numbers)
-    return title, text.joined(said)
+    return title, text.join_sentences(said)
 
 
 def _state_of_the_art_finding(dataset: str, text: Prose) -> tuple[str, str]:

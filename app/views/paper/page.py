@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import texts
 from app.components import light_or_dark
-from app.components.figure import picture_container, picture_menus_container, remember, show_drawing, show_explanation_fold
+from app.components.figure import picture_container, picture_menus_container, remember_click, show_drawing, show_explanation_fold
 from app.shell import lecture_mode, query_controls
 from app.views.paper import chart_sentences, clicked_model
 from vitcore.paper import charts, tables
@@ -50,7 +50,7 @@ if part in DATASETS:
 if part in DRAWN:
     title, details = chart_sentences.chart_finding(part, dataset, text)
     drawn = DRAWN[part](dataset, mode) if dataset else DRAWN[part](mode=mode)
-    touch = remember(clicked_model.CLICKED) if part in ("data", "compute") else None
+    touch = remember_click(clicked_model.CLICKED) if part in ("data", "compute") else None
     with chart:
         show_drawing(
             replace(drawn, title=title), f"paper_{part}", text[f"alt {part}"], touch, fills_screen=lecture_mode.is_lecture()

@@ -40,11 +40,11 @@ def token_count_sentence(visit: Visit, patches: int, text: Prose) -> str:
     return text.fill(key, tokens=grid.tokens, count=patches, before=grid.prefix)
 
 
-def show_identical_patches(vit: Vit, parts: NDArray, chosen: int, width: int, text: Prose) -> None:
-    """Said of any model that cuts patches; `parts` are the photo's (N, P, P, C), `width` the numbers of an embedding."""
+def show_identical_patches(vit: Vit, patches: NDArray, patch: int, width: int, text: Prose) -> None:
+    """Said of any model that cuts patches; `patches` are the photo's (N, P, P, C), `width` the numbers of an embedding."""
     sentences = [text["same hybrid" if vit.hybrid else "same"].format(d=width)]
     sentences.append(text["same no positions" if model_weights.position_similarity(vit.name) is None else "same positions"])
-    if not vit.hybrid and (others := photo_patches.identical_patches(parts, chosen)):
+    if not vit.hybrid and (others := photo_patches.identical_patches(patches, patch)):
         named = ", ".join(map(str, others[:MAX_NAMED])) + ("…" if len(others) > MAX_NAMED else "")
-        sentences.append(text.fill("same here", patch=chosen, count=len(others), others=named))
-    st.markdown(text.joined(sentences))
+        sentences.append(text.fill("same here", patch=patch, count=len(others), others=named))
+    st.markdown(text.join_sentences(sentences))

@@ -13,11 +13,11 @@ from vitcore import figures
 from vitcore.grid import Grid
 
 
-def show_interpolation(model: str, grid: Grid, chosen: int, mode: Any, text: Prose) -> None:
+def show_interpolation(model: str, grid: Grid, position: int, mode: Any, text: Prose) -> None:
     """A slider of how many patches a side, and three maps of the place that holds the chosen position."""
     side = query_controls.slider(text["side"], "side", 4, 32, min(32, grid.rows * 3 // 2), width=320)
     new = Grid(side, side, grid.patch_px, grid.prefix)
-    place = model_weights.matching_patch(chosen, grid, new)
+    place = model_weights.matching_patch(position, grid, new)
     both = model_weights.interpolated_position(model, side, place)
     titles = {"paper": text["way.paper"], "timm": text["way.timm"], "": text["difference"]}
     cosines = {"paper": both.paper, "timm": both.timm, "": both.difference}
@@ -28,4 +28,4 @@ def show_interpolation(model: str, grid: Grid, chosen: int, mode: Any, text: Pro
         with maps.container():
             show_drawing(figures.cosine_map(cosines[way], new, title, mode, place, unit, most, 320), f"resampled_{way}", title)
     how = text["other how"].format(row=place // side, col=place % side, largest=both.largest_difference)
-    show_explanation_fold(text.joined([text["other"], how]))
+    show_explanation_fold(text.join_sentences([text["other"], how]))

@@ -50,7 +50,8 @@ with left:
         )
     with st.container(horizontal=True):
         show_explanation_fold(
-            text.joined([text["how"], text["tile"]]), text.joined([text["limits"], *([text[by_hand]] if by_hand else [])])
+            text.join_sentences([text["how"], text["tile"]]),
+            text.join_sentences([text["limits"], *([text[by_hand]] if by_hand else [])]),
         )
         show_downloads(
             partial(figures.position_similarity, cosine, grid, mode), "positions", text["how"], subjects=visit.subjects[1:],

@@ -22,20 +22,23 @@ def show_grid_sentences(model: str, text: Prose) -> None:
     if pair := model_weights.most_similar_pair(model):
         one, another, most = pair
         st.markdown(text["most similar pair"].format(one=one, other=another, cosine=decimal(most, 3)))
-    in_line, others = model_weights.row_and_column_cosines(model)
+    in_line, others = model_weights.same_line_and_elsewhere_cosines(model)
     if in_line == in_line:
         same, other = decimal(in_line, 2), decimal(others, 2)
         key = "row and column" if in_line > others and same != other else "row and column alike"
         st.markdown(text[key].format(same=same, other=other))
 
 
-def show_position_sentences(cosine: NDArray, chosen: int, vit: Vit, text: Prose) -> None:
-    """The sentences beside the enlarged tile; `cosine` (N, N) of all positions, `chosen` one of them."""
-    grid, facts = vit.grid, model_weights.position_facts(cosine, chosen, vit.grid)
-    (row, col), (most_row, most_col) = grid.row_col(chosen), grid.row_col(facts.most)
-    here, there = {"chosen": chosen, "row": row, "col": col}, {"most": facts.most, "most_row": most_row, "most_col": most_col}
-    st.markdown(text.fill("most similar", **here, **there, cosine=decimal(facts.most_cosine, 3)))
-    correlation = decimal(model_weights.correlation_with_distance(cosine, grid), 2)
+def show_position_sentences(cosines: NDArray, position: int, vit: Vit, text: Prose) -> None:
+    """The sentences beside the enlarged tile; `cosines` (N, N) of all positions, `position` one of them."""
+    grid, facts = vit.grid, model_weights.position_facts(cosines, position, vit.grid)
+    (row, col), (most_row, most_col) = grid.row_col(position), grid.row_col(facts.most_similar)
+    here, there = (
+        {"chosen": position, "row": row, "col": col},
+        {"most": facts.most_similar, "most_row": most_row, "most_col": most_col},
+    )
+    st.markdown(text.fill("most similar", **here, **there, cosine=decimal(facts.most_similar_cosine, 3)))
+    correlation = decimal(model_weights.correlation_with_distance(cosines, grid), 2)
     st.metric(text["correlation"], correlation, help=text["correlation help"])
     with st.expander(text["more"]):
         _show_more_sentences(facts, vit, text)
@@ -47,12 +50,12 @@ def _show_more_sentences(facts: PositionFacts, vit: Vit, text: Prose) -> None:
     st.markdown(text["beside"].format(beside=", ".join(each)))
     mirrors = model_weights.mirror_symmetries(vit.name)
     if not mirrors:
-        st.markdown(text["mirror none"].format(least=facts.least))
+        st.markdown(text["mirror none"].format(least=facts.least_cosine))
     for mirror in mirrors:
         sentence = text[f"mirror {mirror.way}"]
         st.markdown(sentence.format(cosine=decimal(mirror.cosine, 2), elsewhere=decimal(mirror.elsewhere, 2)))
     down, up, mean = facts.corners
-    like = min(down, up) - mean > facts.least
+    like = min(down, up) - mean > facts.least_cosine
     st.markdown(text["corners like" if like else "corners"].format(down=decimal(down, 2), up=decimal(up, 2), mean=decimal(mean, 2)))
     if any(mirror.way == "sides" for mirror in mirrors):
         st.caption(text["mirror why"])

@@ -12,9 +12,9 @@ import streamlit as st
 from app import texts
 from app.shell import photo_ids_and_titles, photo_picker, query_controls
 from app.state import step_animations
-from app.state.jobs import map_tests
+from app.state.jobs import map_test_jobs
 from app.state.photos import uploaded_photo
-from app.state.recordings import cached_recordings, covered_photos, interventions
+from app.state.recordings import cached_interventions, cached_recordings, covered_photos
 from app.state.visit.visit import Visit
 from app.widgets import outlier_masking
 from vitcore import figures
@@ -56,9 +56,9 @@ def _covered_settings(visit: Visit) -> CauseSettings:
 def _switched_settings(visit: Visit) -> CauseSettings:
     text = texts.prose("switch")
     off = st.text_input(text["off"], key=OFF, bind="query-params", width=200)
-    by = query_controls.button_row(text, BY, list(interventions.REPLACEMENTS), help=text["switch_by help"])
-    known = [one.name for one in interventions.switchable_components(visit.vit, by)]
-    code = interventions.encode_components(interventions.decode_components(off or "", known))
+    by = query_controls.button_row(text, BY, list(cached_interventions.REPLACEMENTS), help=text["switch_by help"])
+    known = [one.name for one in cached_interventions.switchable_components(visit.vit, by)]
+    code = cached_interventions.encode_components(cached_interventions.decode_components(off or "", known))
     return {OFF: code} | ({BY: by} if by != "zero" else {}) if code else {}
 
 
@@ -76,18 +76,18 @@ def _deleted_settings(visit: Visit) -> CauseSettings:
     return {} if fill == "none" else {DELETION: fill}
 
 
-def cause_query_params(chosen: CauseSettings) -> dict[str, str]:
+def cause_query_params(causes: CauseSettings) -> dict[str, str]:
     """As the controls write them into an address, which holds no photo of a visitor's own."""
-    kept = {key: value for key, value in chosen.items() if value not in uploaded_photo.KINDS}
+    kept = {key: value for key, value in causes.items() if value not in uploaded_photo.KINDS}
     return {key: texts.prose(PAGES[key])[f"{key}.{value}"] if key in PAGES else value for key, value in kept.items()}
 
 
-def cause_pictures(visit: Visit, chosen: CauseSettings) -> list[ReportPicture]:
+def cause_pictures(visit: Visit, causes: CauseSettings) -> list[ReportPicture]:
     """What can be drawn at once: patches deleted only where this was computed, or ships."""
     found: list[ReportPicture] = []
     for drawn in (_covered, _switched, _steered, _deletion):
         with contextlib.suppress(ModelError):  # the page that it is from says why
-            found += drawn(visit, chosen)
+            found += drawn(visit, causes)
     return found
 
 
@@ -126,7 +126,9 @@ def _steered(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
         return
     text, rec, second = texts.prose("switch"), visit.recording, chosen[photo_picker.SECOND_PHOTO]
     scale, layer = int(chosen[STEER]), int(chosen[STEER_LAYER])
-    logits = interventions.steered_logits(rec, cached_recordings.second_recording(visit.vit, second), layer, scale, visit.vit)
+    logits = cached_interventions.steered_logits(
+        rec, cached_recordings.second_recording(visit.vit, second), layer, scale, visit.vit
+    )
     title = photo_ids_and_titles.photo_titles_by_id(texts.language(), [second])[second]
     top = replace(rec, logits=logits).top_classes(5, translated=True)
     facts = f"{text['steer layer']} {layer}", f"{text['steer by'].format(photo=title)}: {scale}"
@@ -144,11 +146,11 @@ def _switched(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
     if OFF not in chosen:
         return
     text, rec = texts.prose("switch"), visit.recording
-    after = interventions.switched_pass(rec, chosen[OFF], chosen.get(BY, "zero"), outlier_masking.is_masking_on(), visit.vit)
+    after = cached_interventions.switched_pass(rec, chosen[OFF], chosen.get(BY, "zero"), outlier_masking.is_masking_on(), visit.vit)
     before = outlier_masking.recording_masked_if_on(visit).rollout()
     tiles, scale = step_animations.maps_on_photo(rec, (before, after.rollout))
     by = text[f"switch_by.{chosen.get(BY, 'zero')}"]
-    names = ", ".join(chosen[OFF].split(interventions.BETWEEN))
+    names = ", ".join(chosen[OFF].split(cached_interventions.BETWEEN))
     yield ReportPicture(
         name="switched", title=text["download title"].format(map=text["switch_map.rollout"]), alt=text["what"],
         how=_plain(text["how"]), limits=_plain(text["limits"]), photo=True,
@@ -164,12 +166,12 @@ def _deletion(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
 
     text = texts.prose("maptests")
     fill = chosen.get(DELETION)
-    found = map_tests.deletion_or_none(visit.recording, visit.sample, fill, visit.vit) if fill and visit.vit.labels else None
+    found = map_test_jobs.deletion_or_none(visit.recording, visit.sample, fill, visit.vit) if fill and visit.vit.labels else None
     if found is None:
         return
-    rows = map_tests.method_areas(found)
+    rows = map_test_jobs.method_areas(found)
     places = [f"{map_title(one.name)} {percent(one.place, 0)}" for one in rows if one.place is not None]
-    drawn = map_tests.deletion_drawing(found, False, "light", False)
+    drawn = map_test_jobs.deletion_drawing(found, False, "light", False)
     yield ReportPicture(
         name="deletion", title=drawn.title, alt=text["deletion alt"], how=_plain(text["how"]), limits=_plain(text["limits"]),
         about=f"{text['place']}: {', '.join(places)}" if places else "",

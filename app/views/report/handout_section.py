@@ -14,7 +14,7 @@ from app.state import reports
 from app.state.recordings import cached_recordings
 from app.state.visit.visit import Visit
 from app.views.report import cause_controls
-from app.widgets import model_card, outlier_masking
+from app.widgets import model_card_and_cautions, outlier_masking
 from vitcore.figures.theme_colours import file_to_data_uri
 from vitcore.report.report_settings import ReportSettings, report_command
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def rollout_setting_controls(visit: Visit) -> ReportSettings:
     """The rollout's settings, under the same names in the address as on its own page."""
     text, grid = visit.texts, visit.grid
-    copy_link.restore_settings("report")
+    copy_link.restore_page_settings("report")
     with st.expander(text["settings"], icon=":material/tune:"), st.container(horizontal=True, vertical_alignment="bottom"):
         helps = texts.prose("common")
         fusion = query_controls.button_row(text, "fusion", ["mean", "max", "min"], help=helps["fusion help"])
@@ -70,7 +70,7 @@ def show_handout(visit: Visit, settings: ReportSettings, causes: CauseSettings) 
     """The handout: its picture, and the file with its size."""
     text = visit.texts
     with st.spinner(text["handout making"], show_time=True):
-        lacking, cautions = copy_link.link_limits_sentence(text, "report"), model_card.model_cautions(visit.vit)
+        lacking, cautions = copy_link.link_limits_sentence(text, "report"), model_card_and_cautions.model_cautions(visit.vit)
         address = copy_link.handout_page_url(settings, **cause_controls.cause_query_params(causes))
         more = cause_controls.cause_pictures(visit, causes)
         said = tuple(one.about for one in more)

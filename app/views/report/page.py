@@ -28,7 +28,7 @@ with left:
 with right:
     handout_section.show_animation(fused, settings)
 
-with st.expander(text["many title"], icon=":material/folder_zip:", expanded=report_zip.was_zip_begun()):
+with st.expander(text["many title"], icon=":material/folder_zip:", expanded=report_zip.has_begun_zip()):
     st.markdown(text["many about"])
     zip_section.show_zip_section(text, visit.vit, settings)
     st.caption(text["shell"])

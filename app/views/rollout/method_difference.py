@@ -25,7 +25,7 @@ def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> N
             "right": text["right"] if same else text[f"method.{right.method.name}"]}  # fmt: skip
     title = text["difference"].format(**pair)
     map_outliers = outlier_masking.outliers_in_map(
-        visit, values, attended=False, masked=left.outliers.masked and right.outliers.masked
+        visit, values, is_attention=False, masked=left.outliers.masked and right.outliers.masked
     )
     photo_shown, mode = visit.input_picture, visit.mode
     one, two = st.columns(2, gap="large")

@@ -15,7 +15,7 @@ from app.components.pending_choices import set_control
 from app.components.picture.picture import map_scale_bar, picture
 from app.shell import copy_link, query_controls, shared_selection
 from app.shell.page_switch import request_page
-from app.state.jobs import map_tests
+from app.state.jobs import map_test_jobs
 from app.state.memory import memory_cache
 from app.state.recordings import relevance_maps
 from app.views.rollout import method_settings, rollout_visit
@@ -61,30 +61,30 @@ class MethodMap:
 
 
 def method_panel(
-    visit: RolloutVisit, prefix: str, place: DeltaGenerator, changes_place: DeltaGenerator, side_name: str = ""
+    visit: RolloutVisit, key_prefix: str, picture_place: DeltaGenerator, changes_place: DeltaGenerator, side_name: str = ""
 ) -> MethodMap | None:
     """One side: its picture, and below it the method, its settings and what is said; None where the method is not defined.
 
     In `changes_place` stands which settings are not as usual, of the side that is `side_name` so.
     """
     text = visit.texts
-    with place:
+    with picture_place:
         above, row, below = st.container(), st.container(horizontal=True, vertical_alignment="bottom"), st.container()
     with row:
         defined = relevance_maps.defined_methods(visit.vit.is_global)
         words = {name: f"method.{name}" for name in defined}
-        usual = "chefer" if prefix and visit.target_class is not None else "rollout"
-        place_of_usual = list(defined).index(usual) if visit.vit.is_global else int(not prefix)
-        name = query_controls.word_menu(text[f"{prefix}method"], text, words, f"{prefix}method", index=place_of_usual)
+        usual = "chefer" if key_prefix and visit.target_class is not None else "rollout"
+        place_of_usual = list(defined).index(usual) if visit.vit.is_global else int(not key_prefix)
+        name = query_controls.word_menu(text[f"{key_prefix}method"], text, words, f"{key_prefix}method", index=place_of_usual)
         method = defined[name]
-        box = st.popover(text["settings"], icon=":material/tune:", key=f"{prefix}settings")
+        box = st.popover(text["settings"], icon=":material/tune:", key=f"{key_prefix}settings")
     if method.asks_class and visit.target_class is None:
         above.info(text["no class to ask"], icon=":material/info:")
         return None
     with box:
-        values = method_settings.setting_controls(visit, method, prefix)
-    if not prefix:  # the left side's go along to the handout, even if a visitor leaves while this page computes
-        copy_link.remember_settings(text.page)
+        values = method_settings.setting_controls(visit, method, key_prefix)
+    if not key_prefix:  # the left side's go along to the handout, even if a visitor leaves while this page computes
+        copy_link.remember_page_settings(text.page)
         settings = {key: values[key] for key in copy_link.USUAL_ROLLOUT if key in values}
         copy_link.offer_handout(patch=visit.patch, ask=visit.patch is not None, **settings)
     with above:
@@ -93,17 +93,17 @@ def method_panel(
         except memory_cache.MemoryBudgetError:
             st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
             return None
-        _draw_map(visit, method_map, prefix)
+        _draw_map(visit, method_map, key_prefix)
         outlier_masking.show_note_and_switch(
-            method_map.outliers, f"{prefix}gathered", maskable=not method.asks_class, always_switch=True
+            method_map.outliers, f"{key_prefix}gathered", maskable=not method.asks_class, always_switch=True
         )
     with changes_place:
-        method_settings.show_changed_settings(text, prefix, values, side_name)
+        method_settings.show_changed_settings(text, key_prefix, values, side_name)
     with below:
-        _strongest_patch(visit, method_map, prefix)
+        _strongest_patch(visit, method_map, key_prefix)
     with row:
         _explanations(visit, method_map)
-        _download(visit, method_map, prefix)
+        _download(visit, method_map, key_prefix)
     return method_map
 
 
@@ -185,13 +185,13 @@ def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
         st.caption(computed.incomplete)
     if computed and computed.gaps:
         complete = text.fill("complete", rise=computed.rises[0], gap=computed.gaps[0], total=method_map.values.sum())
-    limits = text.joined((text[f"limits.{name}"], map_tests.map_robustness_sentences(visit.vit, name)))
-    show_explanation_fold(text.joined((_how_to_read(visit, name), complete)), limits, text[f"source.{name}"], is_map=True)
+    limits = text.join_sentences((text[f"limits.{name}"], map_test_jobs.map_robustness_sentences(visit.vit, name)))
+    show_explanation_fold(text.join_sentences((_how_to_read(visit, name), complete)), limits, text[f"source.{name}"], is_map=True)
 
 
 def _how_to_read(visit: RolloutVisit, method: str) -> str:
     how = visit.texts[f"how.{method}"]
-    return visit.texts.joined((how, rollout_visit.prefix_share_sentence(visit))) if method == "rollout" else how
+    return visit.texts.join_sentences((how, rollout_visit.prefix_share_sentence(visit))) if method == "rollout" else how
 
 
 def _download(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
@@ -200,7 +200,7 @@ def _download(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     grid, photo_shown = visit.grid, visit.input_picture  # downloads keep what they name, not all of `visit`
     start = None if method_map.method.asks_class else visit.patch
     style, mode, marks = visit.style, visit.mode, method_map.outliers.patches
-    note = text.joined((_how_to_read(visit, name), method_map.outliers.sentence))
+    note = text.join_sentences((_how_to_read(visit, name), method_map.outliers.sentence))
 
     def make() -> Drawing:
         drawn = figures.relevance(

@@ -21,19 +21,21 @@ PERCENT_SETTINGS = ("discard", "residual")
 VITCORE_NAMES = {"discard": "discard_ratio", "first": "first_block"}  # where the control is called otherwise
 
 
-def setting_controls(visit: RolloutVisit, method: RelevanceMethod, prefix: str) -> dict[str, Any]:
+def setting_controls(visit: RolloutVisit, method: RelevanceMethod, key_prefix: str) -> dict[str, Any]:
     """The controls of a side, drawn; what each is set to, by its name."""
     text, helps = visit.texts, texts.prose("common")
     values: dict[str, Any] = {}
     if "fusion" in method.settings:
         ways, fusion_help = ["mean", "max", "min"], helps["fusion help"]
-        values["fusion"] = query_controls.button_row(text, f"{prefix}fusion", ways, text_key="fusion", help=fusion_help)
+        values["fusion"] = query_controls.button_row(text, f"{key_prefix}fusion", ways, text_key="fusion", help=fusion_help)
     if "residual" in method.settings:
         for key, most in (("discard", 95), ("residual", 95), ("first", visit.vit.blocks - 1)):
-            values[key] = query_controls.slider(text[key], f"{prefix}{key}", 0, most, DEFAULTS[key], help=helps[f"{key} help"])
+            values[key] = query_controls.slider(text[key], f"{key_prefix}{key}", 0, most, DEFAULTS[key], help=helps[f"{key} help"])
     if "steps" in method.settings:
-        values["baseline"] = query_controls.button_row(text, f"{prefix}baseline", ["mean", "black", "white"], text_key="baseline")
-        values["steps"] = query_controls.slider(text["steps"], f"{prefix}steps", *STEP_RANGE, DEFAULTS["steps"])
+        values["baseline"] = query_controls.button_row(
+            text, f"{key_prefix}baseline", ["mean", "black", "white"], text_key="baseline"
+        )
+        values["steps"] = query_controls.slider(text["steps"], f"{key_prefix}steps", *STEP_RANGE, DEFAULTS["steps"])
     if not values:
         st.caption(text["no settings"])
     return values
@@ -47,7 +49,7 @@ def settings_for_vitcore(visit: RolloutVisit, method: RelevanceMethod, values: d
     )
 
 
-def show_changed_settings(text: texts.Prose, prefix: str, values: dict[str, Any], side: str) -> None:
+def show_changed_settings(text: texts.Prose, key_prefix: str, values: dict[str, Any], side: str) -> None:
     """Which settings of a side (its name; empty where there is one) are not as usual, and a way back; nothing where all are."""
     changed = {key: value for key, value in values.items() if value != DEFAULTS[key]}
     if not changed:
@@ -58,12 +60,12 @@ def show_changed_settings(text: texts.Prose, prefix: str, values: dict[str, Any]
         )
         for key, value in changed.items()
     ]
-    with st.container(horizontal=True, vertical_alignment="center", key=f"{prefix}otherwise"):
+    with st.container(horizontal=True, vertical_alignment="center", key=f"{key_prefix}otherwise"):
         lead = text["otherwise of"].format(side=side) if side else text["otherwise"]
-        st.markdown(text.joined([lead, *sentences]))
+        st.markdown(text.join_sentences([lead, *sentences]))
         st.button(
-            text["as usual"], key=f"{prefix}as_usual", icon=":material/restart_alt:", on_click=st.session_state.update,
-            kwargs={f"{prefix}{key}": DEFAULTS[key] for key in changed},
+            text["as usual"], key=f"{key_prefix}as_usual", icon=":material/restart_alt:", on_click=st.session_state.update,
+            kwargs={f"{key_prefix}{key}": DEFAULTS[key] for key in changed},
         )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from app.components.figure import show_downloads, show_explanation_fold
 from app.components.picture.picture import map_scale_bar
 from app.components.player.player import player
-from app.state.jobs import map_tests
+from app.state.jobs import map_test_jobs
 from app.state.recordings import relevance_maps
 from app.texts import Prose
 from app.views.rollout import rollout_visit
@@ -29,7 +29,9 @@ def show_rollout_per_layer(visit: RolloutVisit, settings: dict[str, Any]) -> Non
     layers, map_outliers = (range(len(maps)), [outlier_masking.outliers_in_map(visit, one) for one in maps])
     first = int(settings_used["first_block"])
     kind = rollout_visit.prefix_text_key(visit)
-    captions = [text.joined((_layer_caption(float(maps[i].sum()), i, first, kind, text), map_outliers[i].sentence)) for i in layers]
+    captions = [
+        text.join_sentences((_layer_caption(float(maps[i].sum()), i, first, kind, text), map_outliers[i].sentence)) for i in layers
+    ]
     names = [text["layer"].format(layer=i) for i in layers]
     player(
         visit.photo_url, visit.detail_url, frames, (grid.rows, grid.cols), names, captions,
@@ -38,11 +40,11 @@ def show_rollout_per_layer(visit: RolloutVisit, settings: dict[str, Any]) -> Non
         marks=[one.patches for one in map_outliers],
     )  # fmt: skip
     map_scale_bar(rollout_per_layer_scale(maps, grid), "rollout_per_layer_scale")
-    how_to_read = text.joined((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
+    how_to_read = text.join_sentences((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
     photo_shown, mode, title = (visit.input_picture, visit.mode, visit.title_from_layer(text["build-up title"], settings_used))
-    note = text.joined((how_to_read, map_outliers[-1].sentence))
+    note = text.join_sentences((how_to_read, map_outliers[-1].sentence))
     with st.container(horizontal=True):
-        limits = text.joined((text["build-up limits"], map_tests.map_robustness_sentences(visit.vit, "rollout")))
+        limits = text.join_sentences((text["build-up limits"], map_test_jobs.map_robustness_sentences(visit.vit, "rollout")))
         show_explanation_fold(how_to_read, limits, is_map=True)
         show_downloads(
             lambda: figures.rollout_per_layer(maps, photo_shown, grid, title, mode=mode),

@@ -12,10 +12,10 @@ from app import texts
 from app.components.page_style.page_style import scale_to_page_px
 from app.shell import lecture_mode, photo_ids_and_titles, query_controls
 from app.shell.query_controls import rewrite_query_param
-from app.state.jobs import map_tests
+from app.state.jobs import map_test_jobs
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
-from app.widgets import model_card
+from app.widgets import model_card_and_cautions
 from vitcore.models.vit import Vit
 from vitcore.translation import percent, translated_labels, using_translation
 
@@ -149,15 +149,15 @@ def prefix_share_sentence(visit: RolloutVisit) -> str:
 
 def localisation_sentence(visit: RolloutVisit) -> str:
     """How well rollout finds the object, and on which model that was measured; empty where nothing is known."""
-    score, text = model_card.localisation_score(visit.vit.name), visit.texts
+    score, text = model_card_and_cautions.localisation_score(visit.vit.name), visit.texts
     if score is None:
         return ""
     rollout, prior = (score.rollout_auc, score.centre_auc)  # in the digits of the card: rounded once more they could turn round
     verdict = "worse" if rollout < prior else "better" if rollout > prior else "alike"
     is_this_model = score.model == visit.vit.name
-    card = model_card.card_by_name(score.model)
+    card = model_card_and_cautions.card_by_name(score.model)
     model = text["this model"] if is_this_model else card.title if card else score.model
-    return text.joined((
+    return text.join_sentences((
         text.fill("localised", photos=score.photos, model=model, rollout=f"{rollout:.3f}",
                   verdict=text[f"middle {verdict}"].format(prior=f"{prior:.3f}")),
         text["localised taught"].format(looker=card.looker) if is_this_model and card and card.looker else "",
@@ -167,7 +167,7 @@ def localisation_sentence(visit: RolloutVisit) -> str:
 
 def best_map_sentence(visit: RolloutVisit) -> str:
     """Which map orders patches best over the gallery, and rollout's place where it is not the best; of which model."""
-    best, rollout = map_tests.ranking_sentences("removed", "rollout")
+    best, rollout = map_test_jobs.ranking_sentences("removed", "rollout")
     text = visit.texts
-    elsewhere = "" if map_tests.has_shipped_tests(visit.vit) else text["tested elsewhere"]
-    return text.joined((escape_markdown(best), escape_markdown(rollout), elsewhere))
+    elsewhere = "" if map_test_jobs.has_shipped_tests(visit.vit) else text["tested elsewhere"]
+    return text.join_sentences((escape_markdown(best), escape_markdown(rollout), elsewhere))

@@ -10,7 +10,7 @@ from app.components.figure import show_drawing
 from app.components.layer_pictures.layer_pictures import layer_pictures
 from app.components.vectors.vectors import vector_row, vectors
 from app.shell import photo_ids_and_titles
-from app.state.recordings import block_activations, cached_outliers
+from app.state.recordings import cached_block_activations, cached_outliers
 from app.views.story.story_step import StoryStep, StoryVisit
 from app.widgets import guess_question, outlier_masking
 from vitcore.figures.story_steps import logit_lens, logits_and_probabilities
@@ -19,17 +19,17 @@ from vitcore.translation import translated_labels
 
 
 def _draw_depth(story: StoryVisit) -> None:
-    share = block_activations.logit_lens(story.recording, story.vit)
+    share = cached_block_activations.logit_lens(story.recording, story.vit)
     tiles, known, marked = [], guess_question.has_guessed("depth"), set[int]()
     read = outlier_masking.recording_masked_if_on(story)
-    for block, (image, marks) in enumerate(block_activations.attention_pictures_per_layer(read)):
+    for block, (image, marks) in enumerate(cached_block_activations.attention_pictures_per_layer(read)):
         marked |= {*marks}
         words = ""
         if share is not None and known:
             best = int(share[block + 1].argmax())
             words = f"{translated_labels(story.vit.labels)[best]} {100 * share[block + 1, best]:.0f}\u00a0%"
         name = story.fill_text("layer named", number=block)
-        alt = story.texts.joined((story.fill_text("depth alt", number=block), outlier_sentence(marks, story.grid)))
+        alt = story.texts.join_sentences((story.fill_text("depth alt", number=block), outlier_sentence(marks, story.grid)))
         tiles.append({"image": image, "name": name, "words": words, "alt": alt})
     st.markdown(f"##### {story.fill_text('depth title')}")
     layer_pictures(tiles, key="story_depth", label=story.fill_text("depth title"))
@@ -46,7 +46,7 @@ def _lens_below_answer(story: StoryVisit) -> None:
 
 
 def _draw_logit_lens(story: StoryVisit) -> None:
-    share = block_activations.logit_lens(story.recording, story.vit)
+    share = cached_block_activations.logit_lens(story.recording, story.vit)
     if share is not None:
         labels = translated_labels(story.vit.labels)
         show_drawing(logit_lens(share, labels, story.mode, output=story.vit.output), "story_lens", story.texts["lens alt"])
@@ -57,7 +57,7 @@ def _depth_kind(story: StoryVisit) -> str:
 
 
 def _ask_leading_class(story: StoryVisit) -> tuple[dict[str, Any], int]:
-    leading = block_activations.logit_lens_leaders(story.recording, story.vit)
+    leading = cached_block_activations.logit_lens_leaders(story.recording, story.vit)
     if leading is None:
         return {}, 0
     (first, last, since), blocks, labels = leading, story.vit.blocks, translated_labels(story.vit.labels)

@@ -57,7 +57,7 @@ def _draw_attention(story: StoryVisit) -> None:
     )  # fmt: skip
     map_scale_bar(heat_colour_scale(weights, top, even), "story_attended_scale")
     more = texts.prose("outliers")["numbers unmasked"] if found.masked else ""
-    outlier_masking.show_note_and_switch(found._replace(sentence=story.texts.joined((found.sentence, more))), "attended")
+    outlier_masking.show_note_and_switch(found._replace(sentence=story.texts.join_sentences((found.sentence, more))), "attended")
 
 
 def _draw_block(story: StoryVisit) -> None:

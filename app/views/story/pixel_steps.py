@@ -8,7 +8,7 @@ from app.components.figure import show_drawing
 from app.components.page_style.page_style import scale_to_page_px
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import vector_row, vectors
-from app.state.recordings import block_activations
+from app.state.recordings import cached_block_activations
 from app.views.story.story_step import StoryStep, StoryVisit
 from vitcore.figures.story_steps import colour_channels, flattened_patch
 from vitcore.images import crop_sentence
@@ -54,7 +54,7 @@ def _ask_patch_count(story: StoryVisit) -> tuple[dict[str, Any], int]:
 
 def _draw_flattened(story: StoryVisit) -> None:
     if story.vit.hybrid:
-        projected = block_activations.project_patch(story.recording, story.patch, story.vit)
+        projected = cached_block_activations.project_patch(story.recording, story.patch, story.vit)
         if projected is None:
             st.info(story.texts["other projection"])
             return
@@ -67,7 +67,7 @@ def _draw_flattened(story: StoryVisit) -> None:
 
 def equal_width_sentence(story: StoryVisit) -> str:
     """Where a patch and its embedding are as many numbers: nothing makes them so."""
-    projected = block_activations.project_patch(story.recording, story.patch, story.vit)
+    projected = cached_block_activations.project_patch(story.recording, story.patch, story.vit)
     if projected is None or story.vit.hybrid or not projected.x_p.size == story.facts["numbers"] == story.facts["width"]:
         return ""
     return story.fill_text("same width")
@@ -89,7 +89,7 @@ def _division_equation(story: StoryVisit) -> str:
 
 
 def _rows_equation(story: StoryVisit) -> str:
-    projected = block_activations.project_patch(story.recording, story.patch, story.vit)
+    projected = cached_block_activations.project_patch(story.recording, story.patch, story.vit)
     numbers = story.facts["numbers"] if projected is None else projected.x_p.size
     rows = rf"x_p \in \mathbb{{R}}^{{N \times (P^2 C)}} = \mathbb{{R}}^{{{story.grid.patches} \times {numbers}}}"
     return rows if story.vit.hybrid else rows + "\n" + r"x = \frac{v / 255 - \mu}{\sigma}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from app.state.recordings import block_activations, cached_recordings, photo_patches
+from app.state.recordings import cached_block_activations, cached_recordings, photo_patches
 from app.state.visit.visit import Visit
 from vitcore.translation import decimal
 
@@ -61,7 +61,7 @@ class StoryVisit(Visit):
     @cached_property
     def activations(self) -> Any:
         """What the chosen layer does to the pinned patch's token, or None."""
-        return block_activations.trace_token(self.recording, self.layer, self.token, self.vit)
+        return cached_block_activations.trace_token(self.recording, self.layer, self.token, self.vit)
 
     def fill_text(self, key: str, **more_facts: Any) -> str:
         """A text with its numbers filled in."""

@@ -7,7 +7,7 @@ import streamlit as st
 from app.components.figure import show_drawing
 from app.components.vectors.vectors import vector_row, vectors
 from app.state.models import model_weights
-from app.state.recordings import block_activations
+from app.state.recordings import cached_block_activations
 from app.views.story.pixel_steps import equal_width_sentence
 from app.views.story.story_step import StoryStep, StoryVisit
 from vitcore import figures
@@ -15,7 +15,7 @@ from vitcore.figures.story_steps import patch_projection, token_sequence
 
 
 def _draw_projection(story: StoryVisit) -> None:
-    projected = block_activations.project_patch(story.recording, story.patch, story.vit)
+    projected = cached_block_activations.project_patch(story.recording, story.patch, story.vit)
     if projected is None:
         st.info(story.texts["other projection"])
     elif story.vit.hybrid or projected.x_p.shape[-1] != 3:
@@ -31,17 +31,17 @@ def _vector_row(story: StoryVisit, name: str, formula: str, values: Any, sign: s
 
 
 def _projection_kind(story: StoryVisit) -> str:
-    projected = block_activations.project_patch(story.recording, story.patch, story.vit)
+    projected = cached_block_activations.project_patch(story.recording, story.patch, story.vit)
     return " other" if projected is None else " hybrid" if story.vit.hybrid else ""
 
 
 def _ask_most_similar(story: StoryVisit) -> tuple[dict[str, Any], int]:
-    similarity = block_activations.patch_similarity(story.recording, story.patch)
+    similarity = cached_block_activations.patch_similarity(story.recording, story.patch)
     return {
-        "most": similarity.most, "alike": similarity.most_cosine,
-        "least": similarity.least, "unlike": similarity.least_cosine,
-        "way": story.texts["to the right" if similarity.to_right else "to the left"],
-        "shifted": similarity.shifted_cosine,
+        "most": similarity.most_similar, "alike": similarity.most_similar_cosine,
+        "least": similarity.least_similar, "unlike": similarity.least_similar_cosine,
+        "way": story.texts["to the right" if similarity.is_shifted_right else "to the left"],
+        "shifted": similarity.one_pixel_shift_cosine,
     }, 0  # fmt: skip
 
 
@@ -109,14 +109,14 @@ def _ask_first_token(story: StoryVisit) -> tuple[dict[str, Any], int]:
 
 
 def _projection_rows(story: StoryVisit) -> int:
-    projected = block_activations.project_patch(story.recording, story.patch, story.vit)
+    projected = cached_block_activations.project_patch(story.recording, story.patch, story.vit)
     return int(story.facts["numbers"] if projected is None else projected.x_p.size)
 
 
 def _projection_sizes(story: StoryVisit) -> str:
     """Which side of E is which: they may be equal."""
     key = "projection hybrid sizes" if _projection_kind(story) == " hybrid" else "projection sizes"
-    return story.texts.joined((story.fill_text(key, rows_of_e=_projection_rows(story)), equal_width_sentence(story)))
+    return story.texts.join_sentences((story.fill_text(key, rows_of_e=_projection_rows(story)), equal_width_sentence(story)))
 
 
 def _projection_equation(story: StoryVisit) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import streamlit as st
 
 from app import texts
-from app.state.recordings import interventions
+from app.state.recordings import cached_interventions
 from app.state.visit.visit import Visit
 from app.texts import Prose
 from app.widgets import guess_question
@@ -24,16 +24,16 @@ TRIED = "tried"
 PARTS = 3
 
 
-def is_every_head_wanted(visit: Visit, by: str) -> bool:
+def is_every_head_wanted(visit: Visit, replacement: str) -> bool:
     """Whether every head is to be tried: by the button of the picture, by the address, or by a guess."""
     tried = st.text_input(visit.texts["tried"], key=SCAN, bind="query-params") == TRIED
-    return tried or guess_question.has_guessed(_guess_key(visit, by))
+    return tried or guess_question.has_guessed(_guess_key(visit, replacement))
 
 
-def try_every_head(visit: Visit, by: str) -> NDArray | None:
+def try_every_head(visit: Visit, replacement: str) -> NDArray | None:
     """The drops (L, H), with progress at the foot of the screen; None where the model can't."""
     text = visit.texts
-    if (drops := interventions.head_drops_if_made(visit.recording, by)) is not None:
+    if (drops := cached_interventions.head_drops_if_made(visit.recording, replacement)) is not None:
         return drops
     place = st.empty()
     bar = place.container(key="trying").progress(0.0, text["trying"])
@@ -42,7 +42,7 @@ def try_every_head(visit: Visit, by: str) -> NDArray | None:
         bar.progress(done / total, text["trying"])
 
     try:
-        return interventions.head_drops(visit.recording, by, visit.vit, progress)
+        return cached_interventions.head_drops(visit.recording, replacement, visit.vit, progress)
     except ModelError:
         return None  # what is switched off says why
     finally:
@@ -53,7 +53,7 @@ def strongest_head_sentence(visit: SwitchVisit) -> str:
     """Which head the answer loses most without; nothing where they were not tried."""
     if visit.drops is None:
         return ""
-    best, label = interventions.strongest_head(visit.drops), visit.recording.top_classes(1, translated=True)[0][0]
+    best, label = cached_interventions.strongest_head(visit.drops), visit.recording.top_classes(1, translated=True)[0][0]
     facts = {"label": label, "layer": best.layer, "head": best.head, "drop": f"{best.drop:.3g}"}
     return visit.texts["strongest" if best.drop > 0 else "no head"].format(**facts)
 
@@ -64,7 +64,7 @@ def show_depth_question(visit: SwitchVisit) -> None:
     label = texts.escape_markdown(visit.recording.top_classes(1, translated=True)[0][0])
     right, answer = 0, text["try first"]
     if visit.drops is not None:
-        right = depth_range_of_layer(interventions.strongest_head(visit.drops).layer, parts)
+        right = depth_range_of_layer(cached_interventions.strongest_head(visit.drops).layer, parts)
         answer = texts.escape_markdown(strongest_head_sentence(visit))
     with st.container(border=True):
         st.markdown(f"## {text['predict title']}")
@@ -92,6 +92,6 @@ def depth_ranges(layers: int, text: Prose) -> list[DepthRange]:
     return [DepthRange(*row, text["one layer" if row[0] == row[1] else "layers"].format(first=row[0], last=row[1])) for row in rows]
 
 
-def depth_range_of_layer(layer: int | None, parts: list[DepthRange]) -> int:
+def depth_range_of_layer(layer: int | None, ranges: list[DepthRange]) -> int:
     """Which part a layer is of; the last, where there is none."""
-    return next((i for i, part in enumerate(parts) if layer is not None and part.first <= layer <= part.last), len(parts) - 1)
+    return next((i for i, part in enumerate(ranges) if layer is not None and part.first <= layer <= part.last), len(ranges) - 1)

@@ -3,8 +3,8 @@
 from app import texts
 from app.components.figure import text_before_picture
 from app.shell import load_page_visit
-from app.views.switch.patching_view import show_patching
-from app.views.switch.switch_view import show_switches
+from app.views.switch.patching_section import show_patching
+from app.views.switch.switch_controls_and_picture import show_switches
 
 text = texts.prose("switch")
 vit = load_page_visit.load_visit(text, needs_attention=True).vit

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.components.answer_change.answer_change import class_probability_row, encode_map_values
 from app.state import landing_figures
-from app.state.recordings import covered_photos, interventions
+from app.state.recordings import cached_interventions, covered_photos
 from app.state.recordings.covered_photos import ChangedPass
 from app.state.visit.visit import Visit
 from app.views.switch import every_head
@@ -41,16 +41,25 @@ def switch_message(visit: SwitchVisit) -> dict[str, Any]:
     framed = [outlier_masking.map_outliers_of_patches(marks, len(after.outliers), grid)] if after else []
     return {
         "state": {"off": visit.off, "by": visit.by, "map": visit.map_name, "scan": "" if visit.drops is None else every_head.TRIED},
-        "choices": {"by": _options(visit, "switch_by", interventions.REPLACEMENTS), "map": _options(visit, "switch_map", MAPS)},
-        "scannable": bool(vit.labels), "layers": vit.blocks, "heads": vit.heads,
+        "choices": {
+            "by": _options(visit, "switch_by", cached_interventions.REPLACEMENTS),
+            "map": _options(visit, "switch_map", MAPS),
+        },
+        "scannable": bool(vit.labels),
+        "layers": vit.blocks,
+        "heads": vit.heads,
         "components": [{"name": one.name, "kind": one.kind, "layer": one.layer, "head": one.head} for one in visit.components],
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
-        "photo": visit.photo_url, "detail": visit.detail_url,
-        "colours": landing_figures.encoded_colour_tables(visit.mode), "map": _map(visit, found, marks), "scan": _scan(visit),
-        "answer": [class_probability_row(*row) for row in rows], "told": switches_sentence(visit),
+        "photo": visit.photo_url,
+        "detail": visit.detail_url,
+        "colours": landing_figures.encoded_colour_tables(visit.mode),
+        "map": _map(visit, found, marks),
+        "scan": _scan(visit),
+        "answer": [class_probability_row(*row) for row in rows],
+        "told": switches_sentence(visit),
         "outlying": outlier_masking.framed_outliers_sentence([found], framed, grid),
         "words": {key: text[key] for key in TEXT_KEYS} | {"by help": text["switch_by help"]},
-    }  # fmt: skip
+    }
 
 
 def _options(visit: SwitchVisit, control: str, values: Iterable[str]) -> list[tuple[str, str]]:
@@ -73,7 +82,7 @@ def _scan(visit: SwitchVisit) -> dict[str, Any] | None:
     """The drops of every head, where they were tried."""
     if visit.drops is None:
         return None
-    best, top = interventions.strongest_head(visit.drops), float(abs(visit.drops).max()) or 1.0
+    best, top = cached_interventions.strongest_head(visit.drops), float(abs(visit.drops).max()) or 1.0
     label = visit.recording.top_classes(1, translated=True)[0][0]
     return {
         "drops": [[round(float(one), 3) for one in row] for row in visit.drops], "top": top, "scale": f"{top:.3g}",
@@ -84,13 +93,13 @@ def _scan(visit: SwitchVisit) -> dict[str, Any] | None:
 
 def switches_sentence(visit: SwitchVisit) -> str:
     """How much is off, and what became of the answer; or why this can't be done."""
-    text, count, after = visit.texts, len(visit.off.split(interventions.BETWEEN)) if visit.off else 0, visit.after
+    text, count, after = visit.texts, len(visit.off.split(cached_interventions.BETWEEN)) if visit.off else 0, visit.after
     if isinstance(after, str):
         return after
     if not count:
         return text["nothing off"]
     change = covered_photos.answer_change_sentence(visit.recording, after.logits, text)
-    return text.joined((text.fill("off count", count=count), change))
+    return text.join_sentences((text.fill("off count", count=count), change))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -107,7 +116,7 @@ class SwitchVisit(Visit):
     def after(self) -> ChangedPass | str:
         """The pass without what is off, or why this model can't make it, as a sentence."""
         try:
-            return interventions.switched_pass(self.recording, self.off, self.by, outlier_masking.is_masking_on(), self.vit)
+            return cached_interventions.switched_pass(self.recording, self.off, self.by, outlier_masking.is_masking_on(), self.vit)
         except ModelError as error:
             return str(error)
 

@@ -3,7 +3,7 @@
 from app import texts
 from app.components.figure import text_before_picture
 from app.shell import load_page_visit
-from app.views.tokens.tokens_view import show_tokens
+from app.views.tokens.tokens_controls_and_picture import show_tokens
 
 text = texts.prose("tokens")
 text_before_picture(text["intro"])

@@ -10,8 +10,8 @@ from app import permissions, texts
 from app.components.figure import show_explanation_fold
 from app.components.page_style.page_style import scale_to_page_px
 from app.shell import photo_ids_and_titles, photo_picker, query_controls
-from app.state.jobs import photo_search
-from app.state.jobs.photo_search import Own
+from app.state.jobs import photo_search_job
+from app.state.jobs.photo_search_job import Own
 from app.texts import escape_markdown
 from app.widgets.button_until_done import button_holding_press
 from vitcore.translation import decimal
@@ -47,7 +47,7 @@ def _own_photos(visit: TokensVisit) -> Own:
     if permissions.is_allowed("paths"):
         path = st.text_input(text[FOLDER], key=FOLDER, bind="query-params", width=scale_to_page_px(260))
     photo_picker.translate_upload_buttons()
-    most = text.fill("search most", count=photo_search.max_searched_photos())
+    most = text.fill("search most", count=photo_search_job.max_searched_photos())
     files = st.file_uploader(
         text["search files"], photo_picker.FILE_TYPES, True, key="search_files", max_upload_size=25, help=most
     )  # fmt: skip
@@ -57,7 +57,7 @@ def _own_photos(visit: TokensVisit) -> Own:
 def _index(visit: TokensVisit, is_gallery: bool, own: Own) -> PhotoIndex | None:
     """The index that is there, or the button that makes it, with its progress."""
     text, vit, place = visit.texts, visit.vit, st.empty()
-    found = photo_search.gallery_index_if_made(vit) if is_gallery else photo_search.own_index_if_made(vit, own)
+    found = photo_search_job.gallery_index_if_made(vit) if is_gallery else photo_search_job.own_index_if_made(vit, own)
     if found:
         return found
     with (
@@ -73,10 +73,10 @@ def _index(visit: TokensVisit, is_gallery: bool, own: Own) -> PhotoIndex | None:
             bar.progress(done / count, text.fill("search done", done=done, count=count))
 
         if is_gallery:
-            found = photo_search.gallery_index(vit.name, vit, progress)
+            found = photo_search_job.gallery_index(vit.name, vit, progress)
         else:
-            problem = photo_search.make_own_index(vit, own, progress)
-            found = photo_search.own_index_if_made(vit, own)
+            problem = photo_search_job.make_own_index(vit, own, progress)
+            found = photo_search_job.own_index_if_made(vit, own)
     place.empty()
     if problem:
         st.error(escape_markdown(problem), icon=":material/broken_image:")
@@ -97,7 +97,7 @@ def _show_wall(visit: TokensVisit, index: PhotoIndex, patch: int | None, is_gall
         else {}
     )
     with st.container(horizontal=True, gap="small", key="search_wall"):
-        for one in photo_search.nearest_photos(visit.recording, index, patch, is_gallery, visit.vit):
+        for one in photo_search_job.nearest_photos(visit.recording, index, patch, is_gallery, visit.vit):
             name = escape_markdown(shown.get(one.name, one.name))
             caption = text["search found"].format(name=name, cosine=decimal(one.cosine, 2))
             st.image(one.picture, caption, width=scale_to_page_px(PICTURE_PX), alt=caption)

@@ -10,7 +10,7 @@ from app import texts
 from app.components.component_files import media_url
 from app.components.tokens.tokens import LABELS, VIEWS
 from app.state import landing_figures
-from app.state.recordings import cached_outliers, cached_recordings, patch_tokens_for_browser, relevance_maps
+from app.state.recordings import cached_outliers, cached_recordings, patch_token_bytes_for_browser, relevance_maps
 from app.state.visit.visit import Visit
 from app.widgets import attention_urls, outlier_masking
 
@@ -45,9 +45,9 @@ class TokensVisit(Visit):
         return self.recording, self.second
 
     @property
-    def shown(self) -> patch_tokens_for_browser.TokenView:
+    def shown(self) -> patch_token_bytes_for_browser.TokenView:
         """What patches are coloured by."""
-        return patch_tokens_for_browser.TokenView(
+        return patch_token_bytes_for_browser.TokenView(
             self.source, self.is_masked, self.whiten, self.view, self.threshold, self.method, self.count
         )  # fmt: skip
 
@@ -62,14 +62,14 @@ def tokens_message(visit: TokensVisit) -> dict[str, Any]:
     both, grid, vit = visit.both, visit.grid, visit.vit
     found = [cached_outliers.find_outlier_tokens(one).patches.tolist() for one in both]
     mask = visit.is_masked
-    made = patch_tokens_for_browser.component_bytes(*both, visit.source, mask, visit.whiten)
+    made = patch_token_bytes_for_browser.component_bytes(*both, visit.source, mask, visit.whiten)
     return {
         "state": {name: getattr(visit, name) for name in ("patch", "layer", "view", "threshold", "mask", "lines")},
         "mode": visit.mode,
         "blocks": vit.blocks,
         "middle": grid.middle,
         "second": visit.second_title,
-        "cut": visit.shown.cut,
+        "cut": visit.shown.is_foreground_cut,
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
         "photos": [visit.photo_url, media_url(cached_recordings.input_picture(visit.second)[1], "image/jpeg", "second")],
         "details": [visit.detail_url, media_url(relevance_maps.fine_detail_jpeg(visit.second), "image/jpeg", "second_detail")],
@@ -78,22 +78,24 @@ def tokens_message(visit: TokensVisit) -> dict[str, Any]:
         "first": _url(made.first, "first_component"),
         "shares": made.shares,
         "outlier_shares": made.outlier_shares if any(found) else [],
-        "matches": _url(patch_tokens_for_browser.match_bytes(*both, visit.source, mask), "matches"),
-        "segments": _url(patch_tokens_for_browser.segment_bytes(*both, visit.shown), "segments")
+        "matches": _url(patch_token_bytes_for_browser.match_bytes(*both, visit.source, mask), "matches"),
+        "segments": _url(patch_token_bytes_for_browser.segment_bytes(*both, visit.shown), "segments")
         if visit.view == "segments"
         else None,
-        "out": [patch_tokens_for_browser.left_out_patches(one, mask) for one in both],
+        "out": [patch_token_bytes_for_browser.left_out_patches(one, mask) for one in both],
         "unmasked": [[], []] if mask else found,
         "outliers": outlier_masking.outlier_message(found[0], bool(mask and found[0])),
-        "share": patch_tokens_for_browser.PHOTO_SHARE,
-        "segment_colours": patch_tokens_for_browser.segment_rgb_colours(),
+        "share": patch_token_bytes_for_browser.PHOTO_SHARE,
+        "segment_colours": patch_token_bytes_for_browser.segment_rgb_colours(),
         "palettes": landing_figures.encoded_colour_tables(visit.mode),
         "words": _words(visit.texts),
     }
 
 
 def _vector_urls(rec: vitcore.Recording, kind: str, place: int) -> list[str]:
-    return [_url(data, f"tokens{place}_{layer}") for layer, data in enumerate(patch_tokens_for_browser.unit_token_bytes(rec, kind))]
+    return [
+        _url(data, f"tokens{place}_{layer}") for layer, data in enumerate(patch_token_bytes_for_browser.unit_token_bytes(rec, kind))
+    ]
 
 
 def _url(data: bytes, place: str) -> str:

@@ -10,7 +10,7 @@ from app import permissions
 from app.components.figure import show_drawing, show_explanation_fold
 from app.shell import query_controls
 from app.state.memory import memory_cache
-from app.state.recordings import patch_tokens_for_browser
+from app.state.recordings import patch_token_bytes_for_browser
 from app.texts import escape_markdown, prose
 from vitcore import figures
 from vitcore.models.model_cards import ModelError
@@ -26,7 +26,7 @@ MOST_WORDS, MOST_LETTERS = 10, 200
 def show_word_match(visit: TokensVisit) -> None:
     """The words, zero-shot answers among them, and where in the photo the chosen one is; nothing for other models."""
     text, vit = visit.texts, visit.vit
-    if not patch_tokens_for_browser.learned_from_texts(vit):
+    if not patch_token_bytes_for_browser.learned_from_texts(vit):
         return
     st.markdown(f"## {text['words title']}")
     if not permissions.is_allowed("downloads"):
@@ -38,7 +38,7 @@ def show_word_match(visit: TokensVisit) -> None:
         return
     try:
         with st.spinner(text["words loading"], show_time=True):
-            found = patch_tokens_for_browser.word_match(visit.recording, words, vit)
+            found = patch_token_bytes_for_browser.word_match(visit.recording, words, vit)
     except (ModelError, memory_cache.MemoryBudgetError) as error:
         st.info(escape_markdown(str(error) or prose("common")["no room now"]), icon=":material/info:")
         return
@@ -54,7 +54,7 @@ def _show_found(visit: TokensVisit, found: WordMatch) -> None:
     if found.patches is not None:
         with right:
             place = query_controls.slider(text["word"], WORD, 0, len(found.words) - 1, 0)
-            values = patch_tokens_for_browser.word_match_above_mean(found.patches[place])
+            values = patch_token_bytes_for_browser.word_match_above_mean(found.patches[place])
             title = text["words map"].format(word=found.words[place])
             drawn = figures.relevance(values, visit.input_picture, grid, title, text["words unit"], signed=True, mode=visit.mode)
             show_drawing(drawn, "words_map", title)

@@ -87,7 +87,7 @@ def _cost(preset: str, recipe: Recipe, size: tuple[int, float], classes: int, te
     key = recipe_to_json(recipe)
     cost = training_estimate.measure_training_cost(key, classes) if st.session_state.get("_measured") == key else None
     if cost is None and (said := recipe_form.preset_cost_text(preset, recipe)):
-        st.caption(escape_markdown(text.joined((text["about cost"], said))))
+        st.caption(escape_markdown(text.join_sentences((text["about cost"], said))))
     _size_metrics(size, cost, text)
     if cost is None:
         st.button(text["measure"], icon=":material/timer:", type="tertiary", on_click=st.session_state.update,
@@ -106,7 +106,7 @@ def _photo_count_sentence(photo_count: training_estimate.PhotoCount, recipe: Rec
         "counted", photos=f"{photo_count.photos:,}", held=held, classes=f"{photo_count.classes:,}",
         epochs=f"{epochs:,.0f}" if epochs >= 10 else f"{epochs:.2g}",
     )  # fmt: skip
-    return text.joined((counted, text["shared"] if photo_count.validates_on_training_photos else ""))
+    return text.join_sentences((counted, text["shared"] if photo_count.validates_on_training_photos else ""))
 
 
 def _size_metrics(size: tuple[int, float], cost: Any, text: texts.Prose) -> None:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.fft
 
-from vitcore.analysis.filter_patterns import describe_filter
-from vitcore.analysis.filters import (
+from vitcore.analysis.filter_components_and_frequencies import (
     colour_share,
     component_kinds,
     components_as_picture,
@@ -13,6 +12,7 @@ from vitcore.analysis.filters import (
     principal_components,
     reconstruct_patches,
 )
+from vitcore.analysis.filter_patterns import describe_filter
 from vitcore.models import load_model
 
 SHAPES = [(64, 3, 4, 4), (24, 3, 8, 8), (96, 3, 4, 6), (10, 1, 5, 5)]
@@ -152,11 +152,11 @@ def test_error_falls_with_every_component_of_a_full_rank_kernel_until_all_rebuil
     found = principal_components(kernel((64, 3, 4, 4)))
     assert len(found.variance) == 48
     drawn = [reconstruct_patches(cuts, found, k) for k in range(1, 49)]
-    assert (np.diff([d.rmse for d in drawn]) < 0).all() and (np.diff([d.kept for d in drawn]) > 0).all()
+    assert (np.diff([d.rmse for d in drawn]) < 0).all() and (np.diff([d.variance_share for d in drawn]) > 0).all()
     assert np.allclose(drawn[-1].patches, cuts, atol=1e-8)
-    assert drawn[-1].rmse == pytest.approx(0, abs=1e-8) and drawn[-1].kept == pytest.approx(1)
+    assert drawn[-1].rmse == pytest.approx(0, abs=1e-8) and drawn[-1].variance_share == pytest.approx(1)
     seven = drawn[6]
-    assert seven.patches.shape == cuts.shape and 0 < seven.kept < 1
+    assert seven.patches.shape == cuts.shape and 0 < seven.variance_share < 1
     assert seven.rmse == pytest.approx(np.sqrt(((seven.patches - cuts) ** 2).mean())), "that of the picture drawn"
     grey = np.full((2, 4, 4, 3), 127.5)
     assert np.array_equal(reconstruct_patches(grey, found, 1).patches, grey), "mid-grey needs no component"

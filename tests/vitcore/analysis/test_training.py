@@ -46,7 +46,10 @@ def test_only_replaced_patches_show_another_and_only_corrupted_ones_are_painted_
     given = training_curves_and_masks.paint_corruption(photo(), FATE, np.array([0, 1, 0, 3]), GRID)
     assert given[::2, ::2, 0].tolist() == [[10, 20], [10, 40]]
     colours = np.full((4, 3), 99, np.uint8)
-    assert training_curves_and_masks.paint_patches(photo(), FATE, colours, GRID)[::2, ::2, 1].tolist() == [[10, 99], [99, 99]]
+    assert training_curves_and_masks.paint_corrupted_patches(photo(), FATE, colours, GRID)[::2, ::2, 1].tolist() == [
+        [10, 99],
+        [99, 99],
+    ]
     said, true = np.zeros((4, 3), np.uint8), np.full((4, 3), 30, np.uint8)
     true[0] = 255  # was not asked for
     assert training_curves_and_masks.colour_error(said, true, FATE) == 30

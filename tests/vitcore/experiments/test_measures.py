@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from vitcore.analysis.position_embeddings import position_similarity, row_and_column_cosines, row_and_column_similarity
+from vitcore.analysis.position_embeddings import position_similarity, same_line_and_elsewhere_cosines, same_line_excess_cosine
 from vitcore.experiments import run_experiment
 from vitcore.experiments.experiment import ExperimentCell, ExperimentError
 from vitcore.experiments.measures import measure_run
@@ -50,7 +50,7 @@ def test_what_a_run_cost_and_what_its_model_shows(run):
     rows_alone = position_similarity(
         named
     )  # a position is its row's: half of the pairs in a row or column are alike, and no others
-    assert row_and_column_similarity(rows_alone, Grid(4, 4, 2)) == pytest.approx(0.5)
-    assert np.isnan(row_and_column_cosines(np.eye(4), Grid(1, 4, 2))).all(), "no others in a single row"
+    assert same_line_excess_cosine(rows_alone, Grid(4, 4, 2)) == pytest.approx(0.5)
+    assert np.isnan(same_line_and_elsewhere_cosines(np.eye(4), Grid(1, 4, 2))).all(), "no others in a single row"
     with pytest.raises(ExperimentError, match="has no speed at its end"):
         measure_run(run, ["speed"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vitcore.experiments.verdict_statistics import VERDICT_INTERVAL_PERCENT, at_plateau, confidence_interval, judge_effects
+from vitcore.experiments.verdict_statistics import VERDICT_INTERVAL_PERCENT, confidence_interval, is_at_plateau, judge_effects
 
 RNG = np.random.default_rng(2010_11929)
 
@@ -71,5 +71,5 @@ def test_one_seed_tells_nothing_and_nothing_tells_nothing():
 
 
 def test_a_plateau_is_within_two_points_either_way():
-    assert at_plateau([1.9, -1.9]) and at_plateau([])
-    assert not at_plateau([0.1, 2.1]) and not at_plateau([-2.1])
+    assert is_at_plateau([1.9, -1.9]) and is_at_plateau([])
+    assert not is_at_plateau([0.1, 2.1]) and not is_at_plateau([-2.1])

@@ -17,7 +17,7 @@ from vitcore.cli.map_tests import run_tests
 from vitcore.faithfulness import map_test_tables
 from vitcore.faithfulness.covered_patches import logits_without_patches
 from vitcore.faithfulness.deletion import DeletionCurve, deletion_curves, random_maps
-from vitcore.faithfulness.map_test_charts import deletion_chart
+from vitcore.faithfulness.map_test_results_as_charts import photo_deletion_chart
 from vitcore.faithfulness.method_maps import CHANCE, MAPS, MIDDLE, NO_METHODS, map_title, maps_by_model
 from vitcore.faithfulness.method_ranking import (
     PhotoDeletion,
@@ -148,7 +148,7 @@ def test_a_baseline_is_never_called_best(named):
     assert said.endswith("middle of the picture is not significantly worse.")
     assert rank_of_method_sentence(scores, "chefer").startswith("Place 2 of 2: ") and not rank_of_method_sentence(scores, MIDDLE)
     for insertion in (False, True):
-        names = [label.text for label in deletion_chart(results[0], insertion).labels]
+        names = [label.text for label in photo_deletion_chart(results[0], insertion).labels]
         assert [map_title("rollout") in name for name in names if "<b>" in name] == [True]
     (found,) = photo_deletion(named, record(named, noise_for(named)), (MIDDLE,), steps=2, random_orders=0).curves
     assert found == MIDDLE and ranking_sentence([scores[0]], "mean").startswith("Only middle of the picture was tested")

@@ -21,8 +21,8 @@ from vitcore.forward.recording import record
 from vitcore.images import open_photo, photo_from_image
 from vitcore.models import load_model
 from vitcore.report import report_bundle as reports
-from vitcore.report.folder_or_zip import OutputTooLargeError, PlainFolder, ZipFolder
-from vitcore.report.report_bundle import ReportBundle
+from vitcore.report.folder_or_zip import FolderWriter, OutputTooLargeError, ZipWriter
+from vitcore.report.report_bundle import ReportBundleWriter
 from vitcore.report.report_numbers import PhotoReport
 from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
@@ -52,14 +52,14 @@ def photos() -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def made(vit, photos) -> list[PhotoReport]:
     """All files of each photo."""
-    bundle = ReportBundle(vit, ZipFolder(io.BytesIO()), SETTINGS)
+    bundle = ReportBundleWriter(vit, ZipWriter(io.BytesIO()), SETTINGS)
     return [bundle.render_photo(open_photo(data, name)) for name, data in photos.items()]
 
 
 @pytest.fixture(scope="module")
 def archive(vit, made) -> zipfile.ZipFile:
     file = io.BytesIO()
-    bundle = ReportBundle(vit, ZipFolder(file), SETTINGS)
+    bundle = ReportBundleWriter(vit, ZipWriter(file), SETTINGS)
     for one in made:
         bundle.add_photo(one)
     bundle.add_problem("broken.jpg is damaged.")
@@ -112,7 +112,7 @@ def test_the_index_leads_to_every_handout(archive):
 
 
 def test_photos_of_one_name_get_folders_of_their_own(vit, made):
-    bundle = ReportBundle(vit, ZipFolder(io.BytesIO()))
+    bundle = ReportBundleWriter(vit, ZipWriter(io.BytesIO()))
     for _ in range(3):
         bundle.add_photo(made[0])
     assert [one.folder for one in bundle.photos] == ["red", "red-2", "red-3"]
@@ -138,7 +138,7 @@ def test_a_file_is_named_for_what_it_shows_and_of_what():
 
 def test_a_full_zip_takes_no_part_of_a_photo(vit, made):
     file, (red, *_) = io.BytesIO(), made
-    bundle = ReportBundle(vit, shelf := ZipFolder(file))
+    bundle = ReportBundleWriter(vit, shelf := ZipWriter(file))
     bundle.add_photo(red)
     shelf.most_bytes = file.seek(0, 2) + sum(map(len, red.files.values())) - 1
     with pytest.raises(OutputTooLargeError, match=r"would be larger than \d+ MB"):
@@ -150,7 +150,7 @@ def test_a_full_zip_takes_no_part_of_a_photo(vit, made):
 def test_models_for_which_something_is_not_defined(noise, tmp_path, monkeypatch):
     monkeypatch.setattr(reports, "print_figure", lambda *asked: b"a picture")  # which files there are is asked
     vit = vitcore.wrap(timm_vit(pos_embed="none", num_classes=0), name="bare")
-    bundle = ReportBundle(vit, PlainFolder(tmp_path))
+    bundle = ReportBundleWriter(vit, FolderWriter(tmp_path))
     bundle.add_photo(bundle.render_photo(photo_from_image(noise(), "x.png"), ReportOrigin()))
     bundle.close()
     assert not (tmp_path / "model" / "positions.png").exists() and not (tmp_path / "x" / "answer.png").exists()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore.train.data.batches_and_mixup import photos_of_step
+from vitcore.train.data.batches_and_mixup import photo_indices_of_step
 from vitcore.train.data.photo_sources import open_photo_source
 from vitcore.train.data.photo_tensors import PhotosOnDevice, StreamedPhotos
 from vitcore.train.data.photos import Photos, choose_validation, limit_photos
@@ -41,7 +41,7 @@ def seeded(draw):
 
 
 DRAWS = {
-    "order of photos": lambda: photos_of_step(RECIPE, 60, 12),
+    "order of photos": lambda: photo_indices_of_step(RECIPE, 60, 12),
     "held out of each class": lambda: choose_validation((b"%d" % i for i in range(60)), LABELS, 0.2, 7),
     "few photos alike of each class": lambda: limit_photos(PHOTOS, 10, 7).items[:, 0, 0, 0],
     "test photos": lambda: split_validation_and_test(PHOTOS, 0.3)[1].items[:, 0, 0, 0],
@@ -83,6 +83,6 @@ def test_a_seed_draws_what_it_drew(what):
 
 
 def test_another_seed_draws_something_else():
-    order, crops = photos_of_step(Recipe(batch=6, seed=8), 60, 12), batch(PhotosOnDevice, seed=8)
+    order, crops = photo_indices_of_step(Recipe(batch=6, seed=8), 60, 12), batch(PhotosOnDevice, seed=8)
     assert np.abs(fingerprint(order) - GOLDEN["order of photos"]).min() > 0.1
     assert np.abs(fingerprint(crops) - GOLDEN["crops and mirror images"]).min() > 0.1

@@ -58,7 +58,7 @@ def rollout_per_layer(
     return rows
 
 
-def map_overlap(one: NDArray, two: NDArray) -> float:
+def map_overlap(first_map: NDArray, second_map: NDArray) -> float:
     """The share two maps have in common, each taken as shares of its own total: 1 for the same map, 0 for disjoint ones."""
-    first, second = (np.asarray(m, np.float64) / max(float(np.sum(m)), 1e-30) for m in (one, two))
+    first, second = (np.asarray(m, np.float64) / max(float(np.sum(m)), 1e-30) for m in (first_map, second_map))
     return float(np.minimum(first, second).sum())

@@ -141,7 +141,7 @@ def score_against_masks(vit: Vit, args: argparse.Namespace) -> list[Plausibility
     return plausibility_scores(vit, tqdm(photos_with_masks(args.masks), unit="photo", file=sys.stderr), args.methods or MAPS)
 
 
-def write_test_tables(found: MapTestResults, scores: list[PlausibilityScore], args: argparse.Namespace) -> None:
+def write_test_tables(results: MapTestResults, scores: list[PlausibilityScore], args: argparse.Namespace) -> None:
     """One CSV file for each test that was run."""
     from vitcore.faithfulness import map_test_tables
     from vitcore.train.run_folder import write_file_atomically
@@ -150,9 +150,9 @@ def write_test_tables(found: MapTestResults, scores: list[PlausibilityScore], ar
     tables = {}
     if args.photo:
         command = _command(args)
-        tables["deletion"] = map_test_tables.deletion_csv(found.deletion, command) if found.deletion else ""
-        tables["weights"] = map_test_tables.randomisation_csv(found.weights, command) if found.weights else ""
-        tables["stability"] = map_test_tables.stability_csv(found.stability, command) if found.stability else ""
+        tables["deletion"] = map_test_tables.deletion_csv(results.deletion, command) if results.deletion else ""
+        tables["weights"] = map_test_tables.randomisation_csv(results.weights, command) if results.weights else ""
+        tables["stability"] = map_test_tables.stability_csv(results.stability, command) if results.stability else ""
     if scores:
         command = f"vitcore test --masks {args.masks.name} --model {args.model}"
         tables["plausibility"] = map_test_tables.plausibility_csv(scores, command)
@@ -172,20 +172,22 @@ def _command(args: argparse.Namespace) -> str:
                           seed=args.seed)  # fmt: skip
 
 
-def write_test_charts(found: MapTestResults, out: Path) -> None:
+def write_test_charts(results: MapTestResults, out: Path) -> None:
     """Charts of what was found, as PNG: of each photo its deletion and insertion, of all the ranking and the random weights."""
     from vitcore import figures
-    from vitcore.faithfulness import map_test_charts
+    from vitcore.faithfulness import map_test_results_as_charts
 
     out.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, Any] = {}
-    for one in found.deletion:
+    for one in results.deletion:
         for kind in ("deletion", "insertion"):
-            drawn[f"{Path(one.photo).stem}-{one.fill}-{kind}"] = map_test_charts.deletion_chart(one, insertion=kind == "insertion")
-    if found.deletion:
-        drawn["ranking"] = map_test_charts.ranking_chart(found.deletion)
-    if found.weights:
-        drawn["weights"] = map_test_charts.randomisation_chart(list(found.weights.values()))
+            drawn[f"{Path(one.photo).stem}-{one.fill}-{kind}"] = map_test_results_as_charts.photo_deletion_chart(
+                one, insertion=kind == "insertion"
+            )
+    if results.deletion:
+        drawn["ranking"] = map_test_results_as_charts.method_ranking_chart(results.deletion)
+    if results.weights:
+        drawn["weights"] = map_test_results_as_charts.mean_randomisation_chart(list(results.weights.values()))
     for name, fig in drawn.items():
         (out / f"{name}.png").write_bytes(figures.print_figure(fig, "png"))
         print(out / f"{name}.png", file=sys.stderr)

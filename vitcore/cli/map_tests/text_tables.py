@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 WIDE = 28
 
 
-def map_test_lines(found: MapTestResults) -> list[str]:
+def map_test_lines(results: MapTestResults) -> list[str]:
     """The tables of the tests on photos."""
-    return [*_deletion_lines(found), *_weight_lines(found), *_stability_lines(found)]
+    return [*_deletion_lines(results), *_weight_lines(results), *_stability_lines(results)]
 
 
 def _by_fill(found: MapTestResults) -> dict[str, list[PhotoDeletion]]:
@@ -93,27 +93,27 @@ def plausibility_lines(scores: Sequence[PlausibilityScore]) -> list[str]:
     return lines
 
 
-def map_tests_json(vit: Vit, found: MapTestResults, scores: Sequence[PlausibilityScore]) -> dict[str, Any]:
+def map_tests_json(vit: Vit, test_results: MapTestResults, scores: Sequence[PlausibilityScore]) -> dict[str, Any]:
     """Everything, with None for what is not defined."""
     from vitcore.faithfulness.plausibility import MEASURES
 
     answer: dict[str, Any] = {"model": vit.name}
-    if found.deletion:
-        answer["deletion"] = [_deletion_facts(one) for one in found.deletion]
-        answer["ranking"] = {fill: _ranking_facts(results, fill) for fill, results in _by_fill(found).items()}
-    if found.weights:
+    if test_results.deletion:
+        answer["deletion"] = [_deletion_facts(one) for one in test_results.deletion]
+        answer["ranking"] = {fill: _ranking_facts(results, fill) for fill, results in _by_fill(test_results).items()}
+    if test_results.weights:
         answer["weights"] = {
             photo: {name: {"parts": list(test.parts), "correlations": [_known(v) for v in test.correlations],
                            "depends_on_weights": test.depends_on_weights} for name, test in tests.items()}
-            for photo, tests in found.weights.items()
+            for photo, tests in test_results.weights.items()
         }  # fmt: skip
-    if found.stability:
+    if test_results.stability:
         answer["stability"] = {
             photo: {"class": vit.labels[test.target], "other_class": vit.labels[test.other],
                     "probabilities": dict(test.probabilities),
                     "correlations": {name: {change: _known(value) for change, value in values.items()}
                                      for name, values in test.correlations.items()}}
-            for photo, test in found.stability.items()
+            for photo, test in test_results.stability.items()
         }  # fmt: skip
     if scores:
         answer["plausibility"] = [

@@ -6,16 +6,16 @@ Heads are fused in each of the two steps, spread over all patches. Shapes: H hea
 import torch
 
 from vitcore.attention_capture import AttentionEvent
-from vitcore.forward.block_attention import BlockAttention
+from vitcore.forward.block_attention import AttentionCollector
 from vitcore.models.vit import check_observed_heads
 
 FUSE = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}
 
 
-class AxialAttention(BlockAttention):
+class AxialAttentionCollector(AttentionCollector):
     """The watcher of a pass: two events a block, which are looked at and not answered."""
 
-    row_weights: torch.Tensor
+    _row_weights: torch.Tensor
 
     def __call__(self, event: AttentionEvent) -> None:
         from vitcore.architectures.axial_vit import combine_axis_attention, spread_axis_attention
@@ -31,9 +31,9 @@ class AxialAttention(BlockAttention):
             one = FUSE[fused.fusion](weights, 1, keepdim=True)  # type: ignore[operator]
             fused.add(self.calls, slice(0, 1), spread_axis_attention(one, axes[step], grid.rows, grid.cols))
         if axes[step] == "row":
-            self.row_weights = weights
+            self._row_weights = weights
         else:
-            reach = combine_axis_attention(self.row_weights, weights)
+            reach = combine_axis_attention(self._row_weights, weights)
             self.distance.add(block, slice(0, self.vit.heads), reach)
             if block in self.maps:
                 self.maps[block][:] = reach

@@ -85,13 +85,13 @@ def accept_three_channels(module: Any, name: str) -> bool:
     return True
 
 
-def class_labels(module: Any, given: Sequence[str] | None = None) -> tuple[str, ...]:
+def class_labels(module: Any, own_labels: Sequence[str] | None = None) -> tuple[str, ...]:
     """The names of a model's own card, else those timm carries for ImageNet-1k and -21k; none without a head."""
     classes = int(getattr(module, "num_classes", 0) or 0)
-    if given is not None:
-        if not isinstance(given, list | tuple) or len(given) != classes:
+    if own_labels is not None:
+        if not isinstance(own_labels, list | tuple) or len(own_labels) != classes:
             raise ModelError("its card's labels are not a list of {classes} {classes:name|names}, one per class.", classes=classes)
-        return tuple(str(label) for label in given)
+        return tuple(str(label) for label in own_labels)
     return imagenet_class_names(classes) or tuple(f"class {i}" for i in range(classes))
 
 

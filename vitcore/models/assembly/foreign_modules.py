@@ -41,7 +41,7 @@ def timm_module_inside(module: nn.Module) -> nn.Module:
     return inner if type(module).__name__.startswith("TimmWrapper") and isinstance(inner, nn.Module) else module
 
 
-def recount_classes(module: Any) -> None:
+def update_class_count(module: Any) -> None:
     """Let a timm module know how many classes it has, where a layer was put in the place of its classifier: timm counts only those
     of the classifier that it made itself."""
     classifier = module.get_classifier() if hasattr(module, "get_classifier") else None
@@ -62,7 +62,9 @@ def with_adapters_merged(module: Any) -> nn.Module:
     return merged
 
 
-def inspect_module_in_memory(module: nn.Module, name: str, normalise: Any = None, whole: nn.Module | None = None) -> Inspection:
+def inspect_module_in_memory(
+    module: nn.Module, name: str, normalise: Any = None, whole_module: nn.Module | None = None
+) -> Inspection:
     """What is in such a module of 32-bit floats, as `vitcore.inspect` finds it in a file; its tensors are given away.
 
     normalise: mean and standard deviation, where they are known; whole: what holds the module and layers of a head, whose tensors
@@ -72,12 +74,12 @@ def inspect_module_in_memory(module: nn.Module, name: str, normalise: Any = None
     configured = {"transformers": _transformers, "torchvision": _torchvision, "open_clip": _openclip}[library](module)
     if normalise is not None:
         configured = replace(configured, known_answers={**configured.known_answers, "normalise": normalise})
-    if whole is not None:  # how the head reads the model is not the model's to say
+    if whole_module is not None:  # how the head reads the model is not the model's to say
         known = {key: answer for key, answer in configured.known_answers.items() if key not in ("pool", "norm_after_pool")}
         configured = replace(configured, known_answers=known)
-    prefix = "visual." if library == "open_clip" and not hasattr(module, "visual") and whole is None else ""
-    whole = whole or module
-    held = [*whole.named_parameters(remove_duplicate=False), *whole.named_buffers(remove_duplicate=False)]
+    prefix = "visual." if library == "open_clip" and not hasattr(module, "visual") and whole_module is None else ""
+    whole_module = whole_module or module
+    held = [*whole_module.named_parameters(remove_duplicate=False), *whole_module.named_buffers(remove_duplicate=False)]
     state = {f"{prefix}{key}": _lazy(value.detach()) for key, value in held if value.is_floating_point()}
     return inspect_state(state, configured, name)
 
@@ -86,7 +88,7 @@ def _lazy(value: Tensor) -> LazyTensor:
     return LazyTensor(tuple(value.shape), lambda: value, Path("a module in memory"), value.dtype)
 
 
-def check_same_answers(module: nn.Module, twin: nn.Module, image_px: tuple[int, int], name: str) -> None:
+def check_same_answers(module: nn.Module, timm_module: nn.Module, image_px: tuple[int, int], name: str) -> None:
     """Raises: ModelError, where the timm module answers a random picture otherwise than the module does, in 32-bit floats."""
     x = torch.randn(1, input_channels(module), *image_px, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
@@ -96,7 +98,7 @@ def check_same_answers(module: nn.Module, twin: nn.Module, image_px: tuple[int, 
             raise_own_mistake(error)
             raise ModelError("{name} can't be read: it gives no output for a single picture ({reason}).",
                              name=name, reason=model_misfit_reason(error)) from None  # fmt: skip
-        ours = twin(x)
+        ours = timm_module(x)
     least = min((float((one - ours).abs().max() / one.abs().max().clamp(min=1e-12)) for one in answers if one.shape == ours.shape),
                 default=float("inf"))  # fmt: skip
     if not least <= TOLERANCE:
@@ -136,10 +138,10 @@ def _transformers(module: Any) -> CheckpointConfiguration:
 def vision_part_of_module(module: Any, name: str) -> Any:
     """What of a module of transformers sees the picture, run as it is. Raises: ModelError, where nothing does."""
     from vitcore.models.transformers_models.vision_module import build_vision_module
-    from vitcore.models.transformers_models.vision_part import vision_part_candidates, without_text_parts
+    from vitcore.models.transformers_models.vision_part import remove_text_parts, vision_part_candidates
 
     for part, dual in vision_part_candidates(module):
-        return build_vision_module(without_text_parts(part, dual), dual)
+        return build_vision_module(remove_text_parts(part, dual), dual)
     raise unknown_module_error(module, name)
 
 

@@ -53,25 +53,25 @@ def holds_a_model(module: nn.Module) -> bool:
     return not built_alike and not _is_model(module) and any(_is_model(part) for part in module.modules())
 
 
-def take_model_inside(module: nn.Module, name: str) -> ModelInside:
+def extract_model_with_head(wrapper_copy: nn.Module, display_name: str) -> ModelInside:
     """The one model in a module that is nobody else's, of 32-bit floats on the CPU, with what was found by trying.
 
     Raises: ModelError, where there are several, and where the module computes what can't be told apart from the model.
     """
-    path = _path_of_model(module, name)
-    model = module.get_submodule(path)
+    path = _path_of_model(wrapper_copy, display_name)
+    model = wrapper_copy.get_submodule(path)
     inner = timm_module_inside(model)
     high, wide = _image_px(inner)
     x = torch.rand(1, input_channels(model), high, wide, generator=torch.Generator().manual_seed(0))
-    seen, told, layers, answer = _trial(module, model, x, name, path)
-    colours, takes_bytes = _colours(x, seen, name, path)
+    seen, told, layers, answer = _trial(wrapper_copy, model, x, display_name, path)
+    colours, takes_bytes = _colours(x, seen, display_name, path)
     output = next((means for kind, means in PROBABILITIES.items() if layers and isinstance(layers[-1], kind)), None)
     if library_of(model) and inner is model and layers != []:
-        return ModelInside(model, colours, takes_bytes, output, (module, seen, answer), layers or (), path)
+        return ModelInside(model, colours, takes_bytes, output, (wrapper_copy, seen, answer), layers or (), path)
     if told is None or layers is None or (layers and inner is not model):
-        raise unexplained_wrapper_error(name, path)
+        raise unexplained_wrapper_error(display_name, path)
     if layers:
-        put_layers_after(model, layers, (module, seen, answer), name, path)
+        put_layers_after(model, layers, (wrapper_copy, seen, answer), display_name, path)
     return ModelInside(model, colours, takes_bytes, output)
 
 
@@ -92,20 +92,20 @@ def put_layers_after(model: Any, layers: Sequence[nn.Module], trial: Trial, name
         raise unexplained_wrapper_error(name, path)
 
 
-def module_with_head(found: Inspection, trial: Trial, name: str) -> tuple[dict[str, Any], Any]:
+def module_with_head(inspection: Inspection, trial: Trial, name: str) -> tuple[dict[str, Any], Any]:
     """The timm module with the tensors of a whole module, and the answers about its head with which it answers like that.
 
     Raises: ModelError, where it does with none.
     """
-    asked = [q for q in found.questions if q.key in HEAD_QUESTIONS]
+    asked = [q for q in inspection.questions if q.key in HEAD_QUESTIONS]
     _, seen, answer = trial
     for choices in itertools.product(*(q.choices for q in asked)):
         answers = {q.key: choice for q, choice in zip(asked, choices, strict=True)}
-        module = found.module(answers)
+        module = inspection.module(answers)
         with torch.no_grad():
             if _alike(module(seen), answer):
                 return answers, module
-    raise unexplained_wrapper_error(name, found.part.name.rstrip("."))
+    raise unexplained_wrapper_error(name, inspection.part.name.rstrip("."))
 
 
 def _alike(ours: Tensor, theirs: Tensor) -> bool:

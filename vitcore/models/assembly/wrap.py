@@ -20,9 +20,9 @@ from vitcore.models.assembly.foreign_modules import (
     inspect_module_in_memory,
     library_of,
     output_kind_in_configuration,
-    recount_classes,
     timm_module_inside,
     unknown_module_error,
+    update_class_count,
     vision_part_of_module,
     with_adapters_merged,
 )
@@ -30,16 +30,16 @@ from vitcore.models.assembly.frozen_copy import frozen_copy, unwrapped_module
 from vitcore.models.assembly.input_size import check_fixed_size, check_input_size, height_and_width, resize_module_input
 from vitcore.models.assembly.model_in_wrapper import (
     ModelInside,
+    extract_model_with_head,
     holds_a_model,
     module_with_head,
     put_layers_after,
-    take_model_inside,
 )
 from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning, assumed_class_names, assumed_sentence
 from vitcore.models.checkpoint_inspection.open_questions import answer_text, broadcast_mean_and_std, crop_answer, crop_answer_terms
-from vitcore.models.formats.config_json import label_names
+from vitcore.models.formats.config_json import class_names_with_gaps_filled
 from vitcore.models.formats.image_processor import likely_preprocessing
 from vitcore.models.model_cards import ModelCard, ModelError
 from vitcore.models.vit import Vit
@@ -104,7 +104,7 @@ def _of_copy(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: 
 
     A module of one's own may normalise pictures before the model in it, and have a head after it.
     """
-    found = take_model_inside(twin, name) if holds_a_model(twin) else ModelInside(twin)
+    found = extract_model_with_head(twin, name) if holds_a_model(twin) else ModelInside(twin)
     if colours is not None and found.colours is not None:
         raise ModelError("{name} normalises pictures itself: leave out mean and std.", name=name)
     inner, colours = timm_module_inside(found.module), colours or found.colours
@@ -122,7 +122,7 @@ def _timms(module: Any, name: str, labels: Sequence[str] | None, colours: Colour
     from timm.data import resolve_model_data_config
 
     config = resolve_model_data_config(module)
-    recount_classes(module)
+    update_class_count(module)
     said = getattr(module, "pretrained_cfg", None) or {}
     named = said.get("tag") or labels is not None  # the classes of timm's own weights are known
     assumed = {} if named else assumed_class_names(module)
@@ -235,7 +235,7 @@ def _colours(mean: Sequence[float] | None, std: Sequence[float] | None, bands: i
 
 def _label_names(module: Any) -> list[str] | None:
     """The names of classes that transformers' configuration has, if somebody gave them some."""
-    names = label_names(getattr(getattr(module, "config", None), "id2label", None))
+    names = class_names_with_gaps_filled(getattr(getattr(module, "config", None), "id2label", None))
     inner = timm_module_inside(module)
     fits = names is not None and (inner is module or len(names) == int(getattr(inner, "num_classes", 0) or 0))
     return list(names) if names is not None and fits else None

@@ -6,7 +6,7 @@ from typing import Any
 
 from vitcore.architectures.classifier_head import add_pooler_to_head
 from vitcore.errors import shorten_name
-from vitcore.models.formats.state_dict import StateDict
+from vitcore.models.formats.rename_and_join_tensors import StateDict
 from vitcore.translation import say
 
 HEAD_NAMES = re.compile(r"(head|head_dist)\.")

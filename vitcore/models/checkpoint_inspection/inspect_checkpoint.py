@@ -24,7 +24,7 @@ from vitcore.models.checkpoint_inspection import likely_answers
 from vitcore.models.checkpoint_inspection.check_shapes import check_shapes, check_weights_have_values
 from vitcore.models.checkpoint_inspection.differences import TensorDifferences, fit_to_module, tensor_differences
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture, infer_architecture
-from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
+from vitcore.models.checkpoint_inspection.inspection import Inspection, submodel_label
 from vitcore.models.checkpoint_inspection.open_questions import (
     CROPS,
     INTERPOLATIONS,
@@ -38,18 +38,18 @@ from vitcore.models.checkpoint_inspection.timm_architectures import (
     architectures_with_tensors,
     classifier_names,
     family_of_tensors,
-    has_other_names,
+    has_names_unlike_plain_vit,
     may_be_rotary,
     named_architecture,
     rotary_architectures,
 )
-from vitcore.models.formats import checkpoint_layout, config_json, dinov3, google_npz, openclip, timm_names
+from vitcore.models.formats import checkpoint_models, config_json, dinov3, google_npz, openclip, timm_names
 from vitcore.models.formats.adapters.add_adapter import add_adapter
 from vitcore.models.formats.adapters.merge_adapter import holds_adapter
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.formats.containers import weight_files
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
-from vitcore.models.formats.state_dict import CheckpointFormat, StateDict, tensor_shapes
+from vitcore.models.formats.rename_and_join_tensors import CheckpointFormat, StateDict, tensor_shapes
 from vitcore.models.model_cards import ModelError
 
 VIEW_PREDICTORS = re.compile(r"(^|\.)(predictor|momentum_encoder|encoder_k)\.")  # beside a model: BYOL's, MoCo's
@@ -74,7 +74,7 @@ def inspect(
     file = weight_files.require_weights_file(path)
     configured = config_json.read_configuration(file.parent)
     tree = weight_files.read_weights_tree(file)
-    names = (name for _, weights in checkpoint_layout.weight_mappings(tree) for name in weights)
+    names = (name for _, weights in checkpoint_models.weight_mappings(tree) for name in weights)
     if hub := next((name for name in names if OF_ADAPTERHUB.search(name)), None):
         raise ModelError("{name} holds {tensor}, of AdapterHub's library adapters, whose layers are not opened here. Of LoRA, "
                          "merge_adapter there makes plain weights.", name=file.name, tensor=shorten_name(hub))  # fmt: skip
@@ -82,7 +82,7 @@ def inspect(
         tree, configured = add_adapter(tree, configured, file, base, anywhere)
     found = with_saved_settings(_inspect_tree(path, file, tree, configured, part, like), tree, configured)
     asked = next((len(q.likely[0]) for q in found.questions if q.key == "normalise"), 0)
-    beside = {name: weight for _, weights in checkpoint_layout.weight_mappings(tree) for name, weight in weights.items()}
+    beside = {name: weight for _, weights in checkpoint_models.weight_mappings(tree) for name, weight in weights.items()}
     return found.with_likely(*likely_answers.normalisation_by_tensors(beside, asked)) if asked else found
 
 
@@ -90,7 +90,7 @@ def _inspect_tree(
     path: Path, file: Path, tree: Mapping[str, Any], configured: CheckpointConfiguration, part: str | None, like: str | None
 ) -> Inspection:
     if configured.transformers:
-        models = checkpoint_layout.whole_models(tree, file.name)
+        models = checkpoint_models.whole_models(tree, file.name)
         whole, names = _chosen(models, part if len(models) > 1 else None, file)
         if like is not None:
             likely_answers.preprocessing_like(like, tensor_shapes(whole.weights), file.name)  # refuses: not timm's tensors
@@ -100,10 +100,10 @@ def _inspect_tree(
         _chosen([told.part], part, file)
         return told
     if configured.timm:
-        models = [checkpoint_layout.without_wrappers(model) for model in checkpoint_layout.whole_models(tree, file.name)]
+        models = [checkpoint_models.without_wrappers(model) for model in checkpoint_models.whole_models(tree, file.name)]
         return _inspection(path, file, _chosen(models, part, file), configured, like)
     try:
-        found = _inspection(path, file, _chosen(checkpoint_layout.find_models(tree, file.name), part, file), configured, like)
+        found = _inspection(path, file, _chosen(checkpoint_models.find_models(tree, file.name), part, file), configured, like)
         if not found.problems:
             return found
     except ModelError:
@@ -129,9 +129,9 @@ def _other_architecture(
     """
     if configured != CheckpointConfiguration():
         return None
-    whole = checkpoint_layout.without_wrappers(checkpoint_layout.whole_models(tree, file.name)[0])
+    whole = checkpoint_models.without_wrappers(checkpoint_models.whole_models(tree, file.name)[0])
     shapes = tensor_shapes(whole.weights)
-    for one in (whole, *checkpoint_layout.with_linear_head(whole, classifier_names())):
+    for one in (whole, *checkpoint_models.with_linear_head(whole, classifier_names())):
         if named := architectures_with_tensors(tensor_shapes(one.weights)):
             told = replace(configured, timm=next(iter(named.values())))
             return _inspection(path, file, _chosen([one], part, file), told, like, named=named)
@@ -143,7 +143,7 @@ def _other_architecture(
 
 
 def _through_transformers(
-    path: Path, file: Path, whole: checkpoint_layout.CheckpointModel, said: Mapping[str, Any], configured: CheckpointConfiguration
+    path: Path, file: Path, whole: checkpoint_models.CheckpointModel, said: Mapping[str, Any], configured: CheckpointConfiguration
 ) -> Inspection:
     """The inspection of a model that transformers' own class makes. Raises: ModelError, also where that is not installed."""
     from vitcore.models.transformers_models.vision_part import expected_picture_shape, find_vision_part
@@ -169,10 +169,10 @@ def _through_transformers(
     return found.with_likely(*configured.likely)
 
 
-def inspect_described(file: Path, said: Mapping[str, Any]) -> Inspection:
+def inspect_described(file: Path, config_json: Mapping[str, Any]) -> Inspection:
     """The inspection of weights whose card holds what their config.json said. Raises: ModelError."""
-    [whole, *_] = checkpoint_layout.whole_models(weight_files.read_weights_tree(file), file.name)
-    return _through_transformers(file, file, whole, said, CheckpointConfiguration())
+    [whole, *_] = checkpoint_models.whole_models(weight_files.read_weights_tree(file), file.name)
+    return _through_transformers(file, file, whole, config_json, CheckpointConfiguration())
 
 
 def inspect_state(state: Mapping[str, LazyTensor], configured: CheckpointConfiguration, name: str) -> Inspection:
@@ -180,24 +180,24 @@ def inspect_state(state: Mapping[str, LazyTensor], configured: CheckpointConfigu
 
     Raises: ModelError, one sentence, where no Vision Transformer is in it.
     """
-    part = checkpoint_layout.find_models(state, name)[0]
+    part = checkpoint_models.find_models(state, name)[0]
     nowhere = Path(f"{name}.state")  # a name in sentences: nothing is read
     return replace(_inspection(nowhere, nowhere, (part, (part.name,)), configured, by_name=False), name=name)
 
 
 def _chosen(
-    parts: list[checkpoint_layout.CheckpointModel], asked: str | None, file: Path
-) -> tuple[checkpoint_layout.CheckpointModel, tuple[str, ...]]:
+    parts: list[checkpoint_models.CheckpointModel], asked: str | None, file: Path
+) -> tuple[checkpoint_models.CheckpointModel, tuple[str, ...]]:
     names = tuple(part.name for part in parts)
-    part = parts[0] if asked is None else next((part for part in parts if part_label(part.name) == asked), None)
+    part = parts[0] if asked is None else next((part for part in parts if submodel_label(part.name) == asked), None)
     if part is None:
         raise ModelError("{name} holds no model {part}; there is {others}.", name=file.name, part=repr(asked),
-                         others=", ".join(map(part_label, names)))  # fmt: skip
+                         others=", ".join(map(submodel_label, names)))  # fmt: skip
     return part, names
 
 
 def _rotary(
-    part: checkpoint_layout.CheckpointModel, raw: StateDict, configured: CheckpointConfiguration, file: Path
+    part: checkpoint_models.CheckpointModel, raw: StateDict, configured: CheckpointConfiguration, file: Path
 ) -> dict[str, dict[str, Any]]:
     """timm's architectures with rotary positions that a file may be of. Raises: ModelError, where it must be and none fits."""
     encoder = part.format is openclip.TOWER and openclip.is_perception_encoder(raw)
@@ -227,14 +227,14 @@ def _rotary(
 
 
 def _inspection(
-    path: Path, file: Path, chosen: tuple[checkpoint_layout.CheckpointModel, tuple[str, ...]], configured: CheckpointConfiguration,
+    path: Path, file: Path, chosen: tuple[checkpoint_models.CheckpointModel, tuple[str, ...]], configured: CheckpointConfiguration,
     like: str | None = None, by_name: bool = True, named: Mapping[str, dict[str, Any]] | None = None,
 ) -> Inspection:  # fmt: skip
     """named: the architectures of timm's that have the file's tensors, the likeliest first, which is that of `configured`."""
     part, names = chosen
     check_weights_have_values(part.weights, file.name)
     if "pool" not in configured.known_answers:
-        part = checkpoint_layout.without_unsure_head(part)
+        part = checkpoint_models.drop_unsure_head(part)
     raw = tensor_shapes(part.weights)
     told, by_tensors = _told_by_names(part, raw), bool(named) or not configured.timm
     kernel = raw.get("embeddings.patch_embeddings.projection.weight", torch.empty(0))
@@ -244,7 +244,7 @@ def _inspection(
     if part.format is timm_names.TIMM and not part.is_whole:
         raw = with_timm_head(raw)
     rotary = dict(named or _rotary(part, raw, configured, file))
-    if rotary and part.format is timm_names.TIMM and has_other_names(raw):
+    if rotary and part.format is timm_names.TIMM and has_names_unlike_plain_vit(raw):
         configured = replace(configured, timm=next(iter(rotary.values())))
     state = raw if configured.timm else part.with_timm_names(dict(raw))
     if not configured.timm:
@@ -298,7 +298,7 @@ def _inspection(
     return found.with_likely(*configured.likely)
 
 
-def _told_by_names(part: checkpoint_layout.CheckpointModel, raw: StateDict) -> dict[str, Any]:
+def _told_by_names(part: checkpoint_models.CheckpointModel, raw: StateDict) -> dict[str, Any]:
     """What names of tensors tell beyond their shapes, by `OpenQuestion.key`."""
     told: dict[str, Any] = {"heads": google_npz.head_count_from_query(raw)} if part.format is google_npz.FORMAT else {}
     told |= {} if part.format.title == timm_names.TIMM.title else {"norm_place": "before"}  # as all other libraries have it
@@ -334,7 +334,7 @@ def _preprocessing_questions(configured: CheckpointConfiguration) -> tuple[OpenQ
 
 
 def _with_values(
-    part: checkpoint_layout.CheckpointModel, state: StateDict, known: Mapping[str, Any], file: Path
+    part: checkpoint_models.CheckpointModel, state: StateDict, known: Mapping[str, Any], file: Path
 ) -> InferredArchitecture:
     """Inferred from shapes, and from the values of the position embeddings alone: they know the rows of their grid."""
     table, given = state.get("pos_embed"), part.format

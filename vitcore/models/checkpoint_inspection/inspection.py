@@ -19,7 +19,7 @@ from vitcore.models.checkpoint_inspection.infer_architecture import InferredArch
 from vitcore.models.checkpoint_inspection.likely_answers import with_likely_answers
 from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, answer_text, complete_answers, crop_answer_terms
 from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import imagenet_class_names
-from vitcore.models.formats import checkpoint_layout, timm_names
+from vitcore.models.formats import checkpoint_models, timm_names
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.formats.containers.read_weights import check_weights_are_finite
 from vitcore.models.model_cards import OWN_FILE, ModelError
@@ -35,7 +35,7 @@ class Inspection:
 
     file: Path
     name: str
-    part: checkpoint_layout.CheckpointModel
+    part: checkpoint_models.CheckpointModel
     parts: tuple[str, ...]  #: all models in the file, this one among them
     inferred: InferredArchitecture
     configuration: CheckpointConfiguration
@@ -82,9 +82,9 @@ class Inspection:
     def warned_notes(self) -> tuple[str, ...]:
         """Those of them that `load` warns of: other models, a head that is not taken, and settings that are not followed."""
         said = []
-        if others := ", ".join(part_label(name) for name in self.parts if name != self.part.name):
+        if others := ", ".join(submodel_label(name) for name in self.parts if name != self.part.name):
             said.append(say("It holds {count} models; this is {part}, and there is {others}.", count=len(self.parts),
-                            part=part_label(self.part.name), others=others))  # fmt: skip
+                            part=submodel_label(self.part.name), others=others))  # fmt: skip
         if self.differences.only_head_differs:
             said.append(say("Its head does not fit ({tensors}). So the model gives features and names no classes.",
                             tensors=", ".join(map(shorten_name, self.differences.names[:4]))))  # fmt: skip
@@ -217,8 +217,8 @@ class Inspection:
             from vitcore.models.transformers_models.vision_module import build_vision_module
             from vitcore.models.transformers_models.vision_part import build_vision_part
 
-            model = build_vision_part(self.vision_part, checkpoint_layout.read_tensors(self.part))
-            module = build_vision_module(model, self.vision_part.dual, tuple(shape["img_size"]))
+            model = build_vision_part(self.vision_part, checkpoint_models.read_tensors(self.part))
+            module = build_vision_module(model, self.vision_part.has_text_parts, tuple(shape["img_size"]))
             check_weights_are_finite(module, self.name)
             return module
         module = self._take_built(shape)
@@ -238,7 +238,7 @@ class Inspection:
         return module if built == shape else None
 
     def _fill(self, module: Any, as_it_is: bool) -> None:
-        state = checkpoint_layout.read_tensors(self.part)
+        state = checkpoint_models.read_tensors(self.part)
         if not as_it_is:
             state = self.part.with_computed_positions(self.part.with_timm_names(state), module)
             state = fit_to_module(state, module)
@@ -249,6 +249,6 @@ class Inspection:
         module.load_state_dict({name: w.contiguous() for name, w in state.items()}, assign=True)
 
 
-def part_label(part: str) -> str:
+def submodel_label(submodel_prefix: str) -> str:
     """What a person calls a part of a file."""
-    return part.rstrip(".") or "model"
+    return submodel_prefix.rstrip(".") or "model"

@@ -21,7 +21,7 @@ from vitcore.errors import log_traceback, shorten_name
 from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS, OpenQuestion, crop_answer
 from vitcore.models.checkpoint_inspection.timm_architectures import architectures_with_tensors
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
-from vitcore.models.formats.state_dict import StateDict
+from vitcore.models.formats.rename_and_join_tensors import StateDict
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 

@@ -21,9 +21,9 @@ from vitcore.assets import asset_path
 from vitcore.models.checkpoint_inspection.infer_architecture import BLOCK_NAMES, InferredArchitecture, block_count
 from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS, OpenQuestion, head_questions, output_question
 from vitcore.models.formats import dinov3, openclip
-from vitcore.models.formats.checkpoint_layout import CheckpointModel
+from vitcore.models.formats.checkpoint_models import CheckpointModel
 from vitcore.models.formats.config_json import is_text_projection
-from vitcore.models.formats.state_dict import StateDict
+from vitcore.models.formats.rename_and_join_tensors import StateDict
 
 ROTARY_FAMILIES = re.compile(r"dinov3|_rope_|_pe_(core|spatial|lang)_|^eva02_|^beit(v2)?_|_\d+x2_")
 PARALLEL = "blocks.0.attns.0.attn.qkv.weight"  # of two attentions side by side (arXiv 2203.09795)
@@ -40,7 +40,7 @@ def may_be_rotary(state: Mapping[str, Tensor]) -> bool:
     return "pos_embed" not in state or any(name in state for name in hints)
 
 
-def has_other_names(state: Mapping[str, Tensor]) -> bool:
+def has_names_unlike_plain_vit(state: Mapping[str, Tensor]) -> bool:
     """True for names that a plain ViT has not: no table, queries apart, parallel blocks, a pool beside a class token."""
     pooled = {"attn_pool.latent", "cls_token"} <= set(state)
     return "pos_embed" not in state or pooled or PARALLEL in state or any(".attn.q_" in name for name in state)

@@ -116,7 +116,7 @@ def _timm(said: dict[str, Any]) -> CheckpointConfiguration:
             known["output"] = output
         else:
             shape["num_classes"] = 0  # its number of classes is that of transformers' settings, of a model without a head, too
-        names = label_names(numbered)
+        names = class_names_with_gaps_filled(numbered)
     told = said.get("label_descriptions") or cfg.get("label_descriptions") or {}
     labels = tuple(str(told.get(name, name)).split(",")[0] for name in names) if names else None
     return CheckpointConfiguration(known, kept, labels, timm=shape)
@@ -141,12 +141,12 @@ def is_text_projection(pretrained_cfg: Mapping[str, Any], classes: int) -> bool:
     return classes > 0 and classes in own and not infer_imagenet_subset({"num_classes": classes})
 
 
-def transformers_configuration(said: dict[str, Any]) -> CheckpointConfiguration:
+def transformers_configuration(config_json: dict[str, Any]) -> CheckpointConfiguration:
     """What the configuration of one of transformers' models says (`config.to_dict()`, with `architectures`); of photos nothing.
 
     Raises: ModelError, for a model that sees no photos as patches.
     """
-    return _transformers(said, None)
+    return _transformers(config_json, None)
 
 
 def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfiguration:
@@ -179,7 +179,7 @@ def _with_preprocessing(
         known["output"] = output
     kind = str(said.get("model_type", ""))
     shown, unfollowed = read_preprocessing(folder, kind) if folder else ({}, [])
-    labels, notes = label_names(said.get("id2label")), _notes(said, unfollowed)
+    labels, notes = class_names_with_gaps_filled(said.get("id2label")), _notes(said, unfollowed)
     if not shown:
         return CheckpointConfiguration(known, {}, labels, notes=notes, transformers=transformers, model_type=kind)
     known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
@@ -233,11 +233,11 @@ def _other_kind_error(said: Mapping[str, Any]) -> ModelError:
                       "models: open one of those by name.", kind=str(said["model_type"])[:40])  # fmt: skip
 
 
-def output_kind_from_configuration(said: dict[str, Any]) -> Output | None:
+def output_kind_from_configuration(config_json: dict[str, Any]) -> Output | None:
     """What the outputs of a transformers model mean, as its pipeline takes them; None without classes."""
-    heads = [str(name) for name in said.get("architectures") or ()]
-    problem, labels = said.get("problem_type"), said.get("id2label")
-    count = len(labels) if isinstance(labels, dict) and labels else int(said.get("num_labels") or 2)
+    heads = [str(name) for name in config_json.get("architectures") or ()]
+    problem, labels = config_json.get("problem_type"), config_json.get("id2label")
+    count = len(labels) if isinstance(labels, dict) and labels else int(config_json.get("num_labels") or 2)
     if problem == "regression" or any(name.endswith("WithProjection") for name in heads):
         return "features"
     if problem == "multi_label_classification" or (count == 1 and labels):
@@ -246,7 +246,7 @@ def output_kind_from_configuration(said: dict[str, Any]) -> Output | None:
     return "softmax" if classifies else None
 
 
-def label_names(id2label: Any) -> tuple[str, ...] | None:
+def class_names_with_gaps_filled(id2label: Any) -> tuple[str, ...] | None:
     """One name a class of transformers' `id2label`, under its own number, else "class 1"; None where all are like LABEL_1."""
     if not isinstance(id2label, dict) or not id2label:
         return None

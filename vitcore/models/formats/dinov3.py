@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from vitcore.models.formats.state_dict import CheckpointFormat, StateDict, drop_tensors, join_tensors, rename_tensors
+from vitcore.models.formats.rename_and_join_tensors import CheckpointFormat, StateDict, drop_tensors, join_tensors, rename_tensors
 from vitcore.models.model_cards import ModelError
 
 RULES = (

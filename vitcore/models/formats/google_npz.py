@@ -9,7 +9,7 @@ import re
 import torch
 from torch import Tensor
 
-from vitcore.models.formats.state_dict import CheckpointFormat, StateDict, drop_tensors, join_tensors, rename_tensors
+from vitcore.models.formats.rename_and_join_tensors import CheckpointFormat, StateDict, drop_tensors, join_tensors, rename_tensors
 
 UNIT = r"^block(\d+)/unit(\d+)/"
 RULES = (

@@ -63,7 +63,7 @@ IGNORED_FIELDS = {  # what the picture of one photo does not depend on
 }  # fmt: skip
 
 
-def read_preprocessing(folder: Path, model: str) -> tuple[dict[str, Any], list[str]]:
+def read_preprocessing(folder: Path, model_type: str) -> tuple[dict[str, Any], list[str]]:
     """What the processor in a folder does, as a card's `input` has it, and the fields that are not followed; empty without a file.
 
     model: `model_type` of the model's own configuration.
@@ -74,7 +74,7 @@ def read_preprocessing(folder: Path, model: str) -> tuple[dict[str, Any], list[s
     said = whole.get("image_processor") or own  # of a processor of text and pictures, which comes first
     if not said:
         return {}, []
-    kind = said.get("image_processor_type") or said.get("feature_extractor_type") or PROCESSOR_BY_MODEL_TYPE.get(model, "")
+    kind = said.get("image_processor_type") or said.get("feature_extractor_type") or PROCESSOR_BY_MODEL_TYPE.get(model_type, "")
     name = next((kind.removesuffix(ending) for ending in CLASS_NAME_ENDINGS if kind.endswith(ending)), kind)
     unfollowed = [] if name in DEFAULTS else [f"image_processor_type={kind[:60] or '?'}"]
     known = DEFAULTS.get(name, DEFAULTS["ViT"])
@@ -83,12 +83,12 @@ def read_preprocessing(folder: Path, model: str) -> tuple[dict[str, Any], list[s
     return _input({**known, **said}, unfollowed), unfollowed
 
 
-def likely_preprocessing(model: str) -> tuple[dict[str, Any], str]:
+def likely_preprocessing(model_type: str) -> tuple[dict[str, Any], str]:
     """Answers by `OpenQuestion.key` that the image processor of a model type gives without a file, and the name of its class.
 
     ({}, "") for another type. A crop that is smaller than the resized photo is no answer: the sides of both would be asked.
     """
-    name = PROCESSOR_BY_MODEL_TYPE.get(model.removesuffix("_vision_model"))
+    name = PROCESSOR_BY_MODEL_TYPE.get(model_type.removesuffix("_vision_model"))
     if name is None:
         return {}, ""
     shown = _input(DEFAULTS[name], [])

@@ -3,7 +3,14 @@
 timm converts it; what is added are layer scale, and towers that are timm models themselves.
 """
 
-from vitcore.models.formats.state_dict import NO_MODULE, CheckpointFormat, StateDict, add_zero_bias, drop_tensors, rename_tensors
+from vitcore.models.formats.rename_and_join_tensors import (
+    NO_MODULE,
+    CheckpointFormat,
+    StateDict,
+    add_zero_bias,
+    drop_tensors,
+    rename_tensors,
+)
 
 
 def convert(state: StateDict) -> StateDict:

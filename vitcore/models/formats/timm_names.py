@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
-from vitcore.models.formats.state_dict import (
+from vitcore.models.formats.rename_and_join_tensors import (
     NO_MODULE,
     CheckpointFormat,
     StateDict,

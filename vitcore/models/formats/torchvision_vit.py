@@ -1,6 +1,6 @@
 """torchvision's ViT: `conv_proj`, `encoder.layers.encoder_layer_N.self_attention`, `heads`."""
 
-from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, rename_tensors
+from vitcore.models.formats.rename_and_join_tensors import CheckpointFormat, RenamingRules, StateDict, rename_tensors
 
 BLOCK = r"^encoder\.layers\.encoder_layer_(\d+)\."
 RULES: RenamingRules = (

@@ -1,6 +1,6 @@
 """Hugging Face transformers' vision towers of SigLIP and CLIP: `embeddings.patch_embedding`, `encoder.layers.N.self_attn`."""
 
-from vitcore.models.formats.state_dict import (
+from vitcore.models.formats.rename_and_join_tensors import (
     CheckpointFormat,
     RenamingRules,
     StateDict,

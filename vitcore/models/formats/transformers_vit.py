@@ -4,7 +4,7 @@ Its files keep the names of its first versions; `layer_distillation.N.` and `q_p
 """
 
 from vitcore.architectures.classifier_head import FOREIGN_HEAD
-from vitcore.models.formats.state_dict import (
+from vitcore.models.formats.rename_and_join_tensors import (
     NO_MODULE,
     CheckpointFormat,
     RenamingRules,

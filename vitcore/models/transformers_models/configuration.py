@@ -45,28 +45,28 @@ def silenced_transformers(transformers: Any) -> Iterator[None]:
             log.enable_progress_bar()
 
 
-def read_transformers_configuration(said: Mapping[str, Any]) -> Any:
+def read_transformers_configuration(config_json: Mapping[str, Any]) -> Any:
     """The configuration object of what config.json says; nothing of the file is run, and nothing fetched.
 
     Raises: ModelError, for a model type that transformers does not know, and for settings that are refused.
     """
-    kind = printable_model_type(said)
-    _check(said)
+    kind = printable_model_type(config_json)
+    _check(config_json)
     transformers = import_transformers(kind)
     if kind not in transformers.CONFIG_MAPPING:
         raise ModelError("Its config.json describes a {kind} model, which transformers {version} does not know. Code of a file's "
                          "own is never run.", kind=kind, version=transformers.__version__)  # fmt: skip
     try:
         with silenced_transformers(transformers):
-            return transformers.AutoConfig.for_model(kind, **{k: v for k, v in _clean(said).items() if k != "model_type"})
+            return transformers.AutoConfig.for_model(kind, **{k: v for k, v in _clean(config_json).items() if k != "model_type"})
     except Exception as error:  # each class looks its fields over in its own way
         raise ModelError("{name} does not say what such a file says: {reason}.", name="config.json",
                          reason=model_misfit_reason(error)) from None  # fmt: skip
 
 
-def printable_model_type(said: Mapping[str, Any]) -> str:
+def printable_model_type(config_json: Mapping[str, Any]) -> str:
     """`model_type` as it can stand in a sentence."""
-    return str(said.get("model_type", "?"))[:40]
+    return str(config_json.get("model_type", "?"))[:40]
 
 
 def _clean(said: Any) -> Any:

@@ -27,14 +27,14 @@ from vitcore.module_swaps import with_swapped_modules
 TOLERANCE = 1e-5  # of the largest number of an answer
 
 
-def build_vision_module(model: Any, dual: bool, image_px: tuple[int, int] | None = None) -> "TransformersVision":
+def build_vision_module(model: Any, has_text_parts: bool, image_px: tuple[int, int] | None = None) -> "TransformersVision":
     """The module of a model that is nobody else's, for pictures of `image_px` (height, width), else of its own size.
 
     dual: whether it reads texts, too. Raises: ModelError, for one that takes no such pictures, or can't be looked into.
     """
     channels, *own = expected_picture_shape(model.config)
     try:
-        return TransformersVision(model, dual, channels, image_px or (own[0], own[1])).eval()
+        return TransformersVision(model, has_text_parts, channels, image_px or (own[0], own[1])).eval()
     except ModelError:
         raise
     except Exception as error:  # each class refuses pictures in its own way

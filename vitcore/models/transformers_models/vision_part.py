@@ -34,7 +34,7 @@ class VisionPart:
 
     kind: Any
     config: Any
-    dual: bool = False  # asked by `get_image_features`, for it also reads texts
+    has_text_parts: bool = False  # asked by `get_image_features`, for it also reads texts
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of the class beside the configuration
     roof: str = ""  # before the names of its tensors in the file
     missing: tuple[str, ...] = ()
@@ -48,14 +48,14 @@ class VisionPart:
         return int(self.config.num_labels) if self.kind.__name__.endswith(CLASSIFIERS) else 0
 
 
-def find_vision_part(said: Mapping[str, Any], shapes: Mapping[str, Tensor]) -> VisionPart:
+def find_vision_part(config_json: Mapping[str, Any], shapes: Mapping[str, Tensor]) -> VisionPart:
     """The part of the model that config.json describes, and how the tensors of the file (or their shapes) fit it.
 
     Raises: ModelError, one sentence, for a model that sees no photos, or that this transformers can't make.
     """
-    config = read_transformers_configuration(said)
-    transformers = import_transformers(printable_model_type(said))
-    kind = _model_class(transformers, said, config)
+    config = read_transformers_configuration(config_json)
+    transformers = import_transformers(printable_model_type(config_json))
+    kind = _model_class(transformers, config_json, config)
     try:
         with silenced_transformers(transformers), building_on_meta_device():
             whole = kind(config).eval()
@@ -65,7 +65,7 @@ def find_vision_part(said: Mapping[str, Any], shapes: Mapping[str, Tensor]) -> V
         with silenced_transformers(transformers):
             return _placed(VisionPart(type(part), part.config, dual), shapes, len(part.state_dict()))
     raise ModelError("Its config.json describes a {kind} model, whose class {name} gives no vector of numbers for a picture alone.",
-                     kind=printable_model_type(said), name=kind.__name__)  # fmt: skip
+                     kind=printable_model_type(config_json), name=kind.__name__)  # fmt: skip
 
 
 def build_vision_part(part: VisionPart, state: dict[str, Tensor]) -> nn.Module:
@@ -77,21 +77,21 @@ def build_vision_part(part: VisionPart, state: dict[str, Tensor]) -> nn.Module:
             module, _ = _load(part, own)
     except Exception as error:
         raise ModelError("{name} can't be loaded: {reason}", name=part.kind.__name__, reason=model_misfit_reason(error)) from None
-    return without_text_parts(module, part.dual)
+    return remove_text_parts(module, part.has_text_parts)
 
 
-def without_text_parts(module: Any, dual: bool) -> Any:
+def remove_text_parts(module: Any, has_text_parts: bool) -> Any:
     """A module that is nobody else's, without the parts that read texts. dual: whether it has some."""
-    if dual:
+    if has_text_parts:
         scales = [name for name, _ in module.named_parameters(recurse=False)]
         for name in [*(name for name, _ in module.named_children() if "text" in name), *scales]:
             setattr(module, name, None)
     return module
 
 
-def run_vision_part(module: Any, x: Tensor, dual: bool) -> Any:
+def run_vision_part(module: Any, pixels: Tensor, has_text_parts: bool) -> Any:
     """What a part answers to pictures (B, C, H, W), in transformers' own form."""
-    return module.get_image_features(pixel_values=x) if dual else module(pixel_values=x)
+    return module.get_image_features(pixel_values=pixels) if has_text_parts else module(pixel_values=pixels)
 
 
 def read_output_tensor(out: Any) -> tuple[str, Tensor] | None:
@@ -204,7 +204,7 @@ def _fitted(part: VisionPart, own: Mapping[str, Tensor]) -> VisionPart | None:
     """The part with what is missing, unexpected and misshapen among tensors by its own names; None where it can't be made."""
     try:
         module, told = _load(part, own, device_map="meta")
-        module = without_text_parts(module, part.dual)
+        module = remove_text_parts(module, part.has_text_parts)
     except Exception as error:
         log_traceback(error)
         return None

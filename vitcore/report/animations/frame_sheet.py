@@ -51,15 +51,15 @@ def blank_animation_sheet(
 
 
 def frame_on_sheet(
-    sheet: Image.Image, picture: Image.Image, side_px: int, words: str, done: int, count: int, mode: Mode, said: str = "",
-    said_size: float = 0.85, said_ink: str = "text", has_scale: bool = True,
+    sheet: Image.Image, picture: Image.Image, side_px: int, words: str, done: int, count: int, mode: Mode, sentence: str = "",
+    sentence_size: float = 0.85, sentence_ink: str = "text", has_scale: bool = True,
 ) -> Image.Image:  # fmt: skip
-    """The sheet with its picture, how far it has come, and below that a line of what is `said`, `said_size` as large as others."""
+    """The sheet with its picture, how far it has come, and below that the line `sentence`, `sentence_size` as large as others."""
     line, inks, frame = text_line_px(side_px), INK_COLOURS[mode], sheet.copy()
     frame.paste(picture, ((sheet.width - picture.width) // 2, 2 * line))
     _mark_progress(frame, 2 * line + picture.height, side_px, words, done, count, inks)
     below = line // 2, picture.height + round((5.8 if has_scale else 4.2) * line)
-    draw_text(ImageDraw.Draw(frame), below, said, round(said_size * line), inks[said_ink], frame.width - line)
+    draw_text(ImageDraw.Draw(frame), below, sentence, round(sentence_size * line), inks[sentence_ink], frame.width - line)
     return frame
 
 
@@ -75,9 +75,9 @@ def _mark_progress(frame: Image.Image, y: int, side_px: int, words: str, done: i
         pen.rectangle((x[0], y + line, max(x[0], x[1] - 3), y + line + line // 3), fill=fill)
 
 
-def draw_text(pen: Any, at: tuple[int, int], words: str, size_px: int, colour: str, most_px: int = 10**6) -> int:
-    """Text from its top left corner, smaller where it would be wider than `most_px`; gives where it ends."""
-    size_px = _fitting(words, size_px, most_px)
+def draw_text(pen: Any, at: tuple[int, int], words: str, size_px: int, colour: str, max_width_px: int = 10**6) -> int:
+    """Text from its top left corner, smaller where it would be wider than `max_width_px`; gives where it ends."""
+    size_px = _fitting(words, size_px, max_width_px)
     x, baseline = float(at[0]), at[1] + round(0.95 * size_px)
     for part, font in split_text_by_font(words, size_px):
         pen.text((x, baseline), part, fill=colour, font=font, anchor="ls")

@@ -52,7 +52,7 @@ def _frames(
     return [
         frame_on_sheet(
             sheet, Image.fromarray(frame_outliers_in_pixels(lit, marks[last], rec.grid)), side_px,
-            layer_range_words(first, first + last), last + 1, len(maps), mode, said[last], said_size=0.68, said_ink="soft",
+            layer_range_words(first, first + last), last + 1, len(maps), mode, said[last], sentence_size=0.68, sentence_ink="soft",
         )
         for last, lit in enumerate(heat_over_photo(photo, maps, top, rec.grid, settings.patch))
     ]  # fmt: skip

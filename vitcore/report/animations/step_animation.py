@@ -18,7 +18,7 @@ class AnimationStep:
 
     pixels: NDArray[np.uint8]
     words: str
-    said: str = ""
+    sentence: str = ""
 
 
 def step_animation(
@@ -36,8 +36,8 @@ def step_animation(
 
 def _frames(title: str, steps: Sequence[AnimationStep], scale: ColourScale | None, side_px: int, mode: Mode) -> list[Image.Image]:
     pictures = [resize_to_side(Image.fromarray(step.pixels), side_px) for step in steps]
-    sheet = blank_animation_sheet(pictures[0].size, side_px, title, scale, mode, more=any(step.said for step in steps))
+    sheet = blank_animation_sheet(pictures[0].size, side_px, title, scale, mode, more=any(step.sentence for step in steps))
     return [
-        frame_on_sheet(sheet, picture, side_px, step.words, done, len(steps), mode, step.said, has_scale=scale is not None)
+        frame_on_sheet(sheet, picture, side_px, step.words, done, len(steps), mode, step.sentence, has_scale=scale is not None)
         for done, (step, picture) in enumerate(zip(steps, pictures, strict=True), start=1)
     ]

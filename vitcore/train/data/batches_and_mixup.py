@@ -25,15 +25,15 @@ class Batch:
     step: int = 0  # the optimiser step they are for, from 0
 
 
-def photos_of_step(recipe: Recipe, count: int, step: int) -> NDArray[np.int64]:
+def photo_indices_of_step(recipe: Recipe, count: int, step: int) -> NDArray[np.int64]:
     """Which of `count` photos the whole batch of a step (from 0) holds, (recipe.batch,).
 
     Each epoch is a permutation of its own; batches run across the borders between epochs.
     """
-    return photos_of_epoch_stream(recipe.seed, count, step * recipe.batch, recipe.batch)
+    return photo_indices_of_epoch_stream(recipe.seed, count, step * recipe.batch, recipe.batch)
 
 
-def photos_of_epoch_stream(seed: int, count: int, first: int, number: int) -> NDArray[np.int64]:
+def photo_indices_of_epoch_stream(seed: int, count: int, first: int, number: int) -> NDArray[np.int64]:
     """Photos `first` … `first + number` of the endless stream of epochs."""
     orders: list[NDArray[np.int64]] = []
     while number:
@@ -49,20 +49,20 @@ def _epoch(seed: int, count: int, epoch: int) -> NDArray[np.int64]:
     return np.random.default_rng((ORDER, seed, epoch)).permutation(count)
 
 
-def places_in_batch(recipe: Recipe, micro: int, passes: int, rank: int, world: int) -> range:
-    """The places in the whole batch of pass `micro` of `passes` in process `rank` of `world`.
+def places_in_batch(recipe: Recipe, micro: int, pass_count: int, rank: int, process_count: int) -> range:
+    """The places in the whole batch of pass `micro` of `pass_count` in process `rank` of `process_count`.
 
     One process with two passes takes what two processes with one take. Raises: RecipeError, where it can't be shared.
     """
-    size, rest = divmod(recipe.batch, passes * world)
+    size, rest = divmod(recipe.batch, pass_count * process_count)
     if rest or not size:
-        facts = {"batch": recipe.batch, "world": world, "passes": passes}
+        facts = {"batch": recipe.batch, "world": process_count, "passes": pass_count}
         raise RecipeError(
             "batch {batch} can't be shared by {world} {world:process|processes} in {passes} {passes:pass|passes} of whole images.",
             **facts,
         )
     check_even_batch(recipe, size)
-    first = (micro * world + rank) * size
+    first = (micro * process_count + rank) * size
     return range(first, first + size)
 
 

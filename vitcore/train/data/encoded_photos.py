@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from vitcore.train.data.photos import DataError
-from vitcore.train.machine_memory import machine_memory_bytes
+from vitcore.train.processor_and_memory import machine_memory_bytes
 
 MAX_MEMORY_SHARE = 0.25  # of the machine's memory, at most; what is larger is mapped
 ROWS_PER_WRITE = 256  # written at a time
@@ -42,9 +42,9 @@ class EncodedPhotos(Sequence[bytes]):
     def __getitem__(self, i: Any) -> Any:
         return self._table["photo"][int(self._which[i])].as_py() or b""
 
-    def select(self, which: NDArray[np.int64]) -> "EncodedPhotos":
-        """The photos at `which`, in that order; none is read."""
-        return EncodedPhotos(self._table, self._which[which], self._files, self._parquet)
+    def select(self, indices: NDArray[np.int64]) -> "EncodedPhotos":
+        """The photos at `indices`, in that order; none is read."""
+        return EncodedPhotos(self._table, self._which[indices], self._files, self._parquet)
 
     def shares_photos(self, other: "EncodedPhotos") -> bool:
         """Whether a row of a Parquet file is in both."""

@@ -10,7 +10,7 @@ import numpy as np
 from vitcore.assets import SAMPLES, sample_photo_rows
 from vitcore.errors import refusal_reason
 from vitcore.images import SUFFIXES
-from vitcore.train.data import parquet
+from vitcore.train.data import hub_and_parquet_datasets
 from vitcore.train.data.encoded_photos import EncodedPhotos
 from vitcore.train.data.photos import DataError, Photos, check_has_classes, data_folder, split_photos
 from vitcore.train.data.synthetic_dataset import SOURCE_NAME, open_synthetic_dataset
@@ -47,10 +47,10 @@ def open_photo_source(source: str, holdout: float = 0.1, seed: int = 0) -> tuple
     if source in CIFAR:
         return _cifar(source)
     if source.startswith("hf:"):
-        return parquet.open_hub_dataset(source, holdout, seed)
+        return hub_and_parquet_datasets.open_hub_dataset(source, holdout, seed)
     tables = _tables(source)
     if tables:
-        return parquet.open_parquet_files(source, tables, holdout, seed)
+        return hub_and_parquet_datasets.open_parquet_files(source, tables, holdout, seed)
     return _folder(_existing(source), holdout, seed)
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from vitcore.images import PhotoError
-from vitcore.train.data.batches_and_mixup import Batch, check_even_batch, make_batch, photos_of_step, places_in_batch
+from vitcore.train.data.batches_and_mixup import Batch, check_even_batch, make_batch, photo_indices_of_step, places_in_batch
 from vitcore.train.data.encoded_photos import EncodedPhotos
 from vitcore.train.data.photos import DataError, Photos, unreadable_photos_sentence
 from vitcore.train.data.random_crops import NUMBERS_PER_BOX, crop_batch, random_crop_boxes
@@ -77,7 +77,7 @@ class PhotosOnDevice:
         Raises: RecipeError, if the batch can't be shared so.
         """
         places = places_in_batch(self.recipe, micro, passes, rank, world)
-        which = self._readable[photos_of_step(self.recipe, len(self), step)[places]]
+        which = self._readable[photo_indices_of_step(self.recipe, len(self), step)[places]]
         shares, flips = self._draw(self._sizes[which], step, places)
         rows = torch.from_numpy(which).to(self.device)
         pixels = crop_batch(self._squares, rows, shares.to(self.device), flips.to(self.device), self.recipe.image_px)

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from vitcore.images import PhotoError
-from vitcore.train.data.batches_and_mixup import Batch, make_batch, photos_of_epoch_stream, places_in_batch
+from vitcore.train.data.batches_and_mixup import Batch, make_batch, photo_indices_of_epoch_stream, places_in_batch
 from vitcore.train.data.photos import DataError, Photos, unreadable_photos_sentence
 from vitcore.train.recipe import Recipe
 from vitcore.train.seeds import ITEMS, seeded_generators
@@ -34,7 +34,7 @@ class StreamedPhotos:
             color_jitter=0.0, auto_augment=recipe.rand_augment or None, interpolation="bicubic", mean=tuple(mean),
             std=tuple(std), crop_pct=1.0,
         )  # fmt: skip
-        self._items = PhotoDataset(recipe, photos, transform)
+        self._items = TrainingStepPhotos(recipe, photos, transform)
         self._next: BatchRequest | None = None
         self._stream: Iterator[Any] = iter(())
 
@@ -91,7 +91,7 @@ class PhotoItem(NamedTuple):
     problems: tuple[str, ...]
 
 
-class PhotoDataset(Dataset[PhotoItem]):
+class TrainingStepPhotos(Dataset[PhotoItem]):
     """Photos by place, transformed with every generator seeded by their place."""
 
     def __init__(self, recipe: Recipe, photos: Photos, transform: Any) -> None:
@@ -102,7 +102,7 @@ class PhotoDataset(Dataset[PhotoItem]):
         first, count, problems = step * self.recipe.batch + position, len(self.photos), list[str]()
         try:
             for at in range(first, first + 2 * count):  # the photo planned for this place, then those after it: each at least once
-                i = int(photos_of_epoch_stream(self.recipe.seed, count, at, 1)[0])
+                i = int(photo_indices_of_epoch_stream(self.recipe.seed, count, at, 1)[0])
                 try:
                     image = self.photos.open(i)
                 except PhotoError as error:

@@ -69,13 +69,13 @@ class SyntheticDataset:
 OPTIONS = ",".join(f"{field.name}={field.default}" for field in fields(SyntheticDataset))  # all, as they are if none is named
 
 
-def draw_synthetic_pictures(drawing: SyntheticDataset, seed: int, split: int, which: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Pictures `which` of a split, (N, px, px, 3). Each has random numbers of its own, by seed, split and number alone."""
-    rows = np.empty((len(which), random_numbers_per_picture(drawing.px)), np.float32)
-    for row, i in zip(rows, which.tolist(), strict=True):
+def draw_synthetic_pictures(dataset: SyntheticDataset, seed: int, split: int, indices: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Pictures `indices` of a split, (N, px, px, 3). Each has random numbers of its own, by seed, split and number alone."""
+    rows = np.empty((len(indices), random_numbers_per_picture(dataset.px)), np.float32)
+    for row, i in zip(rows, indices.tolist(), strict=True):
         np.random.default_rng((SEED_STREAM, seed, split, i)).random(out=row, dtype=np.float32)
-    angles = drawing.direction_indices(which % drawing.classes) * np.array(drawing.class_angles)
-    return draw_synthetic_pixels(rows, angles, drawing.class_angles, drawing.px, drawing.difficulty)
+    angles = dataset.direction_indices(indices % dataset.classes) * np.array(dataset.class_angles)
+    return draw_synthetic_pixels(rows, angles, dataset.class_angles, dataset.px, dataset.difficulty)
 
 
 class SyntheticPictures(Sequence[NDArray[np.uint8]]):
@@ -100,9 +100,9 @@ class SyntheticPictures(Sequence[NDArray[np.uint8]]):
             block = _block(self._drawing, self._seed, self._split, number // many, many)
         return block[number % many]
 
-    def select(self, which: NDArray[np.int64]) -> SyntheticPictures:
-        """The pictures at `which`, in that order; none is drawn."""
-        return SyntheticPictures(self._drawing, self._seed, self._split, self._which[which])
+    def select(self, indices: NDArray[np.int64]) -> SyntheticPictures:
+        """The pictures at `indices`, in that order; none is drawn."""
+        return SyntheticPictures(self._drawing, self._seed, self._split, self._which[indices])
 
 
 _one_at_a_time = threading.Lock()  # else several threads draw the same block
@@ -127,14 +127,14 @@ def open_synthetic_dataset(source: str, seed: int) -> tuple[Photos, Photos]:
     return photos(TRAIN, drawing.photos), photos(VALIDATION, drawing.validation)
 
 
-def synthetic_class_names(drawing: SyntheticDataset) -> tuple[str, ...]:
+def synthetic_class_names(dataset: SyntheticDataset) -> tuple[str, ...]:
     """The classes by the ways of their pairs, degrees from straight up: in English, as files hold them."""
-    return tuple(CLASS_NAME.format(near=near, far=far) for near, far in _class_degrees(drawing))
+    return tuple(CLASS_NAME.format(near=near, far=far) for near, far in _class_degrees(dataset))
 
 
-def synthetic_class_titles(drawing: SyntheticDataset) -> tuple[str, ...]:
+def synthetic_class_titles(dataset: SyntheticDataset) -> tuple[str, ...]:
     """The class names of a drawn set, in the reader's language."""
-    return tuple(say("near {near}°, far {far}°", near=near, far=far) for near, far in _class_degrees(drawing))
+    return tuple(say("near {near}°, far {far}°", near=near, far=far) for near, far in _class_degrees(dataset))
 
 
 def _class_degrees(drawing: SyntheticDataset) -> list[tuple[str, str]]:

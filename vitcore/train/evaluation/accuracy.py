@@ -44,12 +44,12 @@ def measure_accuracy(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> dict[
 
 @torch.inference_mode()
 def predict_classes(
-    vit: Vit, photos: Photos, most: int = 5, batch: int = BATCH_SIZE
+    vit: Vit, photos: Photos, top_count: int = 5, batch: int = BATCH_SIZE
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which photos could be opened, (n,), and the model's `most` likeliest classes of each, (n, most), the likeliest first."""
-    most = min(most, len(vit.labels))
-    empty = np.zeros((0, most), np.int64)
-    return _ask_batches(vit, photos, batch, True, lambda module, x: module(x).topk(most).indices, empty)
+    """Which photos could be opened, (n,), and the model's `top_count` likeliest classes of each, (n, most), the likeliest first."""
+    top_count = min(top_count, len(vit.labels))
+    empty = np.zeros((0, top_count), np.int64)
+    return _ask_batches(vit, photos, batch, True, lambda module, x: module(x).topk(top_count).indices, empty)
 
 
 @torch.inference_mode()

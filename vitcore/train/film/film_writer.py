@@ -31,7 +31,7 @@ from vitcore.train import run_folder
 from vitcore.train.film.compute_frame import film_frame_from_recordings
 from vitcore.train.film.default_film_photos import default_film_photos
 from vitcore.train.film.find_vit import isolated_random_state, vit_to_film
-from vitcore.train.film.frame_spacing import TIME_SHARE, FrameSpacing
+from vitcore.train.film.frame_spacing import TIME_SHARE, FrameScheduler
 from vitcore.train.film_files import save_frame, save_shared_arrays
 from vitcore.train.recipe import FILMED, VERSION, Recipe
 from vitcore.train.run_folder import RunError, RunFolder
@@ -70,7 +70,7 @@ def film(
         with isolated_random_state():
             vit_to_film(model, _name(Path(run).name), tuple(labels or ()), overlaid)
     folder = _folder(run, steps, resume) if first else None
-    return FilmWriter(folder, shown, FrameSpacing(steps, frames, share), tuple(labels or ()), overlaid)
+    return FilmWriter(folder, shown, FrameScheduler(steps, frames, share), tuple(labels or ()), overlaid)
 
 
 def is_first_process() -> bool:
@@ -99,7 +99,7 @@ class FilmWriter:
     """A film in the making; use it in a `with` block, or `close` it at the end."""
 
     def __init__(
-        self, folder: RunFolder | None, photos: Sequence[Photo], spacing: FrameSpacing, labels: tuple[str, ...],
+        self, folder: RunFolder | None, photos: Sequence[Photo], spacing: FrameScheduler, labels: tuple[str, ...],
         overlaid: Mapping[str, tuple[float, ...]],
     ) -> None:  # fmt: skip
         self.folder, self.photos, self.spacing, self.labels, self.overlaid = folder, photos, spacing, labels, overlaid

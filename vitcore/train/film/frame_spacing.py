@@ -15,7 +15,7 @@ STEP_RATIO = 1.5  # between frames where nobody knows how many steps there will 
 TIME_SHARE = 0.02
 
 
-class FrameSpacing:
+class FrameScheduler:
     """Tells at each step whether a frame is due; `add_duration` is told what each call took."""
 
     def __init__(
@@ -51,11 +51,11 @@ class FrameSpacing:
         known = self._fastest_s * self.steps if self.steps and self._fastest_s < math.inf else 0.0
         return max(passed_s, known)
 
-    def add_duration(self, step: int, took_s: float, frame: bool) -> None:
+    def add_duration(self, step: int, duration_s: float, frame: bool) -> None:
         """A call for this step took so long, with a frame or without."""
-        self.spent_s += took_s
+        self.spent_s += duration_s
         self._left = self.clock()
         if frame:
-            self.kept, self.cost_s = step, took_s
+            self.kept, self.cost_s = step, duration_s
             after = (mark for mark in self.marks if mark > step)
             self.mark = next(after, math.inf) if self.marks else max(step + 1, math.ceil(STEP_RATIO * step))

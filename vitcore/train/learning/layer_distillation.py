@@ -74,15 +74,15 @@ def teacher_blocks_per_student_block(teacher_blocks: int, student_blocks: int) -
     return [range(a, b) for a, b in zip([0, *ends], ends, strict=False)]
 
 
-def relative_error(given: Tensor, wanted: Tensor) -> Tensor:
+def relative_error(actual: Tensor, target: Tensor) -> Tensor:
     """Squared error as a share of the target's energy: ‖given − wanted‖² / ‖wanted‖²."""
-    return (given - wanted).square().mean() / wanted.square().mean().clamp(min=EPSILON)
+    return (actual - target).square().mean() / target.square().mean().clamp(min=EPSILON)
 
 
-def channel_normalised_error(given: Tensor, wanted: Tensor) -> Tensor:
+def channel_normalised_error(actual: Tensor, target: Tensor) -> Tensor:
     """Relative squared error with every channel weighed alike: a few channels are a hundred times larger than the rest."""
-    spread = wanted.std((0, 1), keepdim=True).clamp(min=1e-3)
-    return ((given - wanted) / spread).square().mean()
+    spread = target.std((0, 1), keepdim=True).clamp(min=1e-3)
+    return ((actual - target) / spread).square().mean()
 
 
 def kept_patch_share(recipe: Recipe, step: int) -> float:
@@ -96,9 +96,9 @@ def random_patches(batch: int, patches: int, share: float) -> Tensor:
     return torch.rand(batch, patches).argsort(1)[:, :count].sort(1).values
 
 
-def select_tokens(tokens: Tensor, kept: Tensor, prefix: int) -> Tensor:
+def select_tokens(tokens: Tensor, kept_patches: Tensor, prefix: int) -> Tensor:
     """The prefix tokens and the kept patches (B, n) of (B, prefix + N, D)."""
-    rows = (kept + prefix).unsqueeze(-1).expand(-1, -1, tokens.shape[-1])
+    rows = (kept_patches + prefix).unsqueeze(-1).expand(-1, -1, tokens.shape[-1])
     return torch.cat([tokens[:, :prefix], tokens.gather(1, rows)], 1)
 
 
@@ -267,14 +267,14 @@ def normalise_positive_shares(shares: Tensor) -> Tensor:
     return shares / shares.sum(-1, keepdim=True)
 
 
-def attention_kl_divergence(wanted: Tensor, given: Tensor) -> Tensor:
+def attention_kl_divergence(target: Tensor, actual: Tensor) -> Tensor:
     """Divergence of log attention (B, H, rows, T); of the mean over heads, where their numbers differ."""
-    if wanted.shape[1] != given.shape[1]:
-        wanted, given = (w.logsumexp(1, keepdim=True) - torch.tensor(float(w.shape[1])).log() for w in (wanted, given))
-    return kl_divergence(wanted, given).mean()
+    if target.shape[1] != actual.shape[1]:
+        target, actual = (w.logsumexp(1, keepdim=True) - torch.tensor(float(w.shape[1])).log() for w in (target, actual))
+    return kl_divergence(target, actual).mean()
 
 
-def teacher_class_attention(teacher: Teacher, pixels: Tensor, kept: Tensor) -> Tensor:
+def teacher_class_attention(teacher: Teacher, pixels: Tensor, kept_patches: Tensor) -> Tensor:
     """Log attention (B, n) of a teacher's class token over the kept patches in its last block, mean of heads.
 
     The teacher sees all patches; what it gives to those kept is renormalised.
@@ -284,4 +284,4 @@ def teacher_class_attention(teacher: Teacher, pixels: Tensor, kept: Tensor) -> T
     for block in module.blocks[:-1]:
         tokens = block(tokens)
     row = attention_sublayer(module.blocks[-1], tokens, slice(0, 1))[1][:, :, 0].exp().mean(1)[:, module.num_prefix_tokens :]
-    return normalise_positive_shares(row.gather(1, kept)).log()
+    return normalise_positive_shares(row.gather(1, kept_patches)).log()

@@ -21,15 +21,15 @@ CELLS_PER_SIDE = {"colour": 1, "colours4x4": 4}  # cells a side whose colours ar
 
 @dataclass(frozen=True)
 class Corruption:
-    """`fate` (B, N) is UNTOUCHED, MASKED, REPLACED or KEPT; `source` (B, N): whose embedding stands there."""
+    """`codes` (B, N) is UNTOUCHED, MASKED, REPLACED or KEPT; `replacement_patches` (B, N): whose embedding stands there."""
 
-    fate: Tensor
-    source: Tensor
+    codes: Tensor
+    replacement_patches: Tensor
 
     @property
     def is_corrupted(self) -> Tensor:
         """(B, N) bool: the patches that are predicted."""
-        return self.fate != UNTOUCHED
+        return self.codes != UNTOUCHED
 
 
 def corrupt_patches(batch: int, patches: int, share: float, device: Any = None) -> Corruption:
@@ -79,11 +79,11 @@ class MaskedPatches(nn.Module):
         for name in ("mean", "std"):
             self.register_buffer(name, torch.tensor(vit.pretrained_cfg[name]).view(3, 1, 1), persistent=False)
 
-    def patch_tokens(self, pixels: Tensor, fate: Corruption) -> Tensor:
+    def patch_tokens(self, pixels: Tensor, corruption: Corruption) -> Tensor:
         """The last block's normalised patch tokens (B, N, D) of a corrupted photo."""
         x = self.vit.patch_embed(pixels)
-        x = x.gather(1, fate.source.unsqueeze(-1).expand_as(x))
-        x = torch.where((fate.fate == MASKED).unsqueeze(-1), self.mask.to(x.dtype), x)
+        x = x.gather(1, corruption.replacement_patches.unsqueeze(-1).expand_as(x))
+        x = torch.where((corruption.codes == MASKED).unsqueeze(-1), self.mask.to(x.dtype), x)
         x = self.vit.norm_pre(self.vit._pos_embed(x))
         return self.vit.norm(self.vit.blocks(x))[:, self.vit.num_prefix_tokens :]
 
@@ -106,9 +106,9 @@ class MaskedPatches(nn.Module):
         right = (said.argmax(-1) == wanted).float().mean()
         return {"loss": F.cross_entropy(said.flatten(0, 1), wanted.flatten()), "colours_right": right.detach()}
 
-    def predicted_colours(self, pixels: Tensor, fate: Corruption) -> Tensor:
+    def predicted_colours(self, pixels: Tensor, corruption: Corruption) -> Tensor:
         """Predicted mean colours (B, N, 3) in 0…1: the expectation over classes, or the mean of predicted pixels."""
-        said = self.predict(self.patch_tokens(pixels, fate)).float()
+        said = self.predict(self.patch_tokens(pixels, corruption)).float()
         if not self.side:
             mean = said.unflatten(-1, (3, -1)).mean(-1)
             return (mean * self.std.flatten() + self.mean.flatten()).clamp(0, 1)

@@ -55,15 +55,15 @@ class Distillation(nn.Module):
         return {"loss": loss, "teacher": from_teacher.detach(), "label": label.detach()}
 
 
-def match_teacher_classes(has: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
+def match_teacher_classes(teacher_classes: tuple[str, ...], student_classes: tuple[str, ...]) -> list[int]:
     """The teacher's column for each class of the student. Raises: RecipeError, naming one the teacher lacks."""
-    index = {name: i for i, name in enumerate(has)}
-    lacking = [name for name in wanted if name not in index]
+    index = {name: i for i, name in enumerate(teacher_classes)}
+    lacking = [name for name in student_classes if name not in index]
     if lacking:
         raise RecipeError(
             "the teacher does not know the class {name!r}: set distil_share 1 to learn its own classes.", name=lacking[0]
         )
-    return [index[name] for name in wanted]
+    return [index[name] for name in student_classes]
 
 
 def model_classes(recipe: Recipe, classes: tuple[str, ...]) -> tuple[str, ...]:

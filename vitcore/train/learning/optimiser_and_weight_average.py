@@ -82,7 +82,7 @@ def _muon(recipe: Recipe, module: nn.Module, skip: list[str]) -> torch.optim.Opt
     ]
     groups = separate_position_parameters(groups, module, recipe)
     # timm iterates in bf16; where that is emulated, fp32 is several times faster, and a recipe may ask for it
-    quick = torch.bfloat16 if recipe.precision != "fp32" and has_fast_bf16() else torch.float32
+    quick = torch.bfloat16 if recipe.precision != "fp32" and cpu_or_gpu_has_fast_bf16() else torch.float32
     rates = {"lr": recipe.lr_peak, "momentum": recipe.momentum, "betas": (0.9, recipe.beta2)}
     made: torch.optim.Optimizer = _timm_muon(quick).Muon(groups, nesterov=True, **rates)
     return made
@@ -101,10 +101,10 @@ def _timm_muon(dtype: torch.dtype) -> Any:
 
 def is_bf16_precision(precision: str) -> bool:
     """Whether a recipe's `precision`, "auto", "fp32" or "bf16", means bf16 on this machine."""
-    return precision == "bf16" or (precision == "auto" and has_fast_bf16())
+    return precision == "bf16" or (precision == "auto" and cpu_or_gpu_has_fast_bf16())
 
 
-def has_fast_bf16() -> bool:
+def cpu_or_gpu_has_fast_bf16() -> bool:
     """Whether this machine multiplies bf16 faster than fp32: a CUDA chip that supports it, or a CPU with AMX or AVX512-BF16.
 
     `VITCORE_PRECISION=fp32` or `bf16` in the environment answers for the machine: a run, or all tests, are then as on the

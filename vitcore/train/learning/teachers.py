@@ -35,9 +35,9 @@ class Teacher:
         return (x * std + mean - own_mean) / own_std
 
 
-def kl_divergence(wanted: Tensor, given: Tensor) -> Tensor:
+def kl_divergence(target: Tensor, actual: Tensor) -> Tensor:
     """Kullback-Leibler divergence in nats over the last dimension, of log probabilities.
 
     Written as a sum of products: `F.kl_div` calls xlogy, which is slow on a CPU.
     """
-    return (wanted.exp() * (wanted - given)).sum(-1)
+    return (target.exp() * (target - actual)).sum(-1)

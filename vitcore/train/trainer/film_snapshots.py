@@ -51,7 +51,7 @@ def _predicted(masked: MaskedPatches, vit: Vit, photos: list[Photo]) -> tuple[ND
         fate = corrupt_patches(len(pixels), vit.grid.patches, masked.recipe.masked_share)
     masked.eval()
     truth = mean_cell_colours(pixels * masked.std + masked.mean, masked.recipe.patch_px, 1)[:, :, 0]
-    still = {"fate": fate.fate.to(torch.uint8), "source": fate.source.int(), "truth": _bytes(truth)}
+    still = {"fate": fate.codes.to(torch.uint8), "source": fate.replacement_patches.int(), "truth": _bytes(truth)}
     return _bytes(masked.predicted_colours(pixels, fate)).numpy(), {k: v.numpy() for k, v in still.items()}
 
 

@@ -6,7 +6,7 @@ import torch
 from tests.vitcore.train.conftest import TINY
 from vitcore.train import run_folder
 from vitcore.train.learning import training_loop
-from vitcore.train.learning.optimiser_and_weight_average import _fast_bf16, has_fast_bf16
+from vitcore.train.learning.optimiser_and_weight_average import _fast_bf16, cpu_or_gpu_has_fast_bf16
 from vitcore.train.recipe import with_changes
 from vitcore.train.run_folder import RunError
 from vitcore.train.trainer.run_training import run_training
@@ -39,7 +39,7 @@ def test_a_training_that_failed_leaves_nothing_to_the_next(new_run):
 @pytest.mark.parametrize(("said", "mixed"), [("fp32", "no"), ("bf16", "bf16")])
 def test_the_environment_answers_for_the_machine(monkeypatch, said, mixed):
     monkeypatch.setenv("VITCORE_PRECISION", said)
-    assert has_fast_bf16() == (said == "bf16")
+    assert cpu_or_gpu_has_fast_bf16() == (said == "bf16")
     assert training_loop.make_accelerator(with_changes(TINY, {"precision": "auto"})).mixed_precision == mixed
 
 
@@ -51,7 +51,7 @@ def test_a_recipe_that_names_its_precision_keeps_it(monkeypatch):
 def test_another_answer_is_refused(monkeypatch):
     monkeypatch.setenv("VITCORE_PRECISION", "half")
     with pytest.raises(RunError, match="fp32 or bf16, not 'half'"):
-        has_fast_bf16()
+        cpu_or_gpu_has_fast_bf16()
 
 
 @pytest.mark.parametrize(

@@ -294,7 +294,7 @@ def test_photos_that_vanish(new_run, tmp_path, digits):
 
 
 def test_a_full_disk_is_said_and_the_old_checkpoint_stays(new_run, monkeypatch):
-    """As torch and safetensors report it; `test_disk.py` fills a real one where the system lets us mount it."""
+    """As torch and safetensors report it; `test_disk_full.py` fills a real one where the system lets us mount it."""
     folder = new_run()
     save = checkpoint.save_checkpoint
 

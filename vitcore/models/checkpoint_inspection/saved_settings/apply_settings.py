@@ -10,7 +10,7 @@ from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, cr
 from vitcore.models.checkpoint_inspection.saved_settings.find_settings import SavedSettings, find_saved_settings
 from vitcore.models.checkpoint_inspection.timm_architectures import ROTARY_FAMILIES
 from vitcore.models.formats.config_json import CheckpointConfiguration
-from vitcore.models.formats.state_dict import tensor_shapes
+from vitcore.models.formats.rename_and_join_tensors import tensor_shapes
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 PROVEN = ("crop", "interpolation", "output")  # by a name that means nothing else; heads and functions may be another part's
 
 
-def with_saved_settings(found: "Inspection", tree: Mapping[str, Any], beside: CheckpointConfiguration) -> "Inspection":
-    """The inspection with the settings that lie beside the weights in a file's tree; what the files `beside` it say comes first.
+def with_saved_settings(inspection: "Inspection", tree: Mapping[str, Any], configured: CheckpointConfiguration) -> "Inspection":
+    """The inspection with the settings that lie beside the weights in a file's tree; what `configured` says comes first.
 
     What two of them say differently is not taken, and said; so are names of more or fewer classes than the head has.
     """
     settings = find_saved_settings(tree)
-    asked = {q.key: q for q in (*found.questions, *found.inferred.optional_questions)}
-    found, sized = _of_saved_size(_like_saved_model(found, settings, asked), settings, asked)
+    asked = {q.key: q for q in (*inspection.questions, *inspection.inferred.optional_questions)}
+    inspection, sized = _of_saved_size(_like_saved_model(inspection, settings, asked), settings, asked)
     answers: dict[str, Any] = {}
     read, notes = list(sized), []
     for key, values in settings.terms.items():
@@ -42,7 +42,7 @@ def with_saved_settings(found: "Inspection", tree: Mapping[str, Any], beside: Ch
             answers[key] = answer
             read.append(name)
         else:
-            found = found.with_likely({key: answer}, say("as {field} in the file says", field=shorten_name(name)))
+            inspection = inspection.with_likely({key: answer}, say("as {field} in the file says", field=shorten_name(name)))
     if "normalise" in asked:
         bands = len(asked["normalise"].likely[0])
         colours = {numbers: name for numbers, name in settings.colours.items() if len(numbers[0]) in (1, bands)}
@@ -53,15 +53,17 @@ def with_saved_settings(found: "Inspection", tree: Mapping[str, Any], beside: Ch
             unit = rounded if of_bytes else numbers
             mean, std = (part * (bands // len(part)) for part in unit)
             if of_bytes or len(numbers[0]) != bands:
-                found = found.with_likely({"normalise": (mean, std)}, say("as {field} in the file says", field=shorten_name(name)))
+                inspection = inspection.with_likely(
+                    {"normalise": (mean, std)}, say("as {field} in the file says", field=shorten_name(name))
+                )
             else:
                 answers["normalise"] = (mean, std)
                 read.append(name)
-    notes += _other_than_beside(beside, settings)
-    labels, said = _class_names(found, settings)
+    notes += _other_than_beside(configured, settings)
+    labels, said = _class_names(inspection, settings)
     notes += said
     read += [settings.class_names[labels]] if labels else []
-    return _with_known(found, answers, labels, read, notes)
+    return _with_known(inspection, answers, labels, read, notes)
 
 
 def _like_saved_model(found: "Inspection", settings: SavedSettings, asked: Mapping[str, OpenQuestion]) -> "Inspection":

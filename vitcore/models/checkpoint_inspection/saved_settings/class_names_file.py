@@ -44,16 +44,16 @@ def imagenet_class_names(classes: int) -> tuple[str, ...] | None:
     return info and tuple(info.index_to_description(i).split(",")[0] for i in range(info.num_classes()))
 
 
-def class_names_in_order(said: Any) -> list[str]:
+def class_names_in_order(list_or_index: Any) -> list[str]:
     """A list; a dict of index -> name, as transformers' id2label, or of name -> index, as label2id."""
-    if isinstance(said, dict):
-        said = said.get("id2label", said)
-        by_index = all(str(key).isdigit() for key in said)
-        pairs = [(int(k), v) for k, v in said.items()] if by_index else [(int(v), k) for k, v in said.items()]
+    if isinstance(list_or_index, dict):
+        list_or_index = list_or_index.get("id2label", list_or_index)
+        by_index = all(str(key).isdigit() for key in list_or_index)
+        pairs = [(int(k), v) for k, v in list_or_index.items()] if by_index else [(int(v), k) for k, v in list_or_index.items()]
         if sorted(i for i, _ in pairs) != list(range(len(pairs))):
             raise ValueError
-        said = [name for _, name in sorted(pairs)]
-    names = [str(name[-1] if isinstance(name, list) and name else name).strip() for name in said]
+        list_or_index = [name for _, name in sorted(pairs)]
+    names = [str(name[-1] if isinstance(name, list) and name else name).strip() for name in list_or_index]
     while names and not names[-1]:
         names.pop()
     return names

@@ -13,8 +13,8 @@ from typing import Any
 
 from vitcore.models.checkpoint_inspection.open_questions import INTERPOLATIONS, broadcast_mean_and_std, crop_answer
 from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import class_names_in_order
-from vitcore.models.formats.checkpoint_layout import NO_MODELS
-from vitcore.models.formats.config_json import ACTIVATIONS, label_names, output_kind_from_configuration
+from vitcore.models.formats.config_json import ACTIVATIONS, class_names_with_gaps_filled, output_kind_from_configuration
+from vitcore.models.formats.containers.file_errors import NO_MODELS
 
 CLASS_LISTS = {
     "classes", "classnames", "classname", "labels", "labelnames", "names", "categories", "classlabels", "targetnames", "classlist",
@@ -142,7 +142,7 @@ def _class_names(value: Any, numbers: bool) -> tuple[str, ...] | None:
         return None
     try:
         if isinstance(said, Mapping):
-            if all(isinstance(one, str) for one in said.values()) and label_names(said) is None:
+            if all(isinstance(one, str) for one in said.values()) and class_names_with_gaps_filled(said) is None:
                 return None  # all like LABEL_1
             flipped = numbers or all(isinstance(one, int) for one in said.values())
             said = {number: name for name, number in said.items()} if flipped else dict(said)

@@ -13,7 +13,7 @@ from vitcore.models.formats.adapters.merge_adapter import holds_base, merge_adap
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.formats.containers import weight_files
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
-from vitcore.models.formats.state_dict import tensor_shapes
+from vitcore.models.formats.rename_and_join_tensors import tensor_shapes
 from vitcore.models.model_cards import ModelError
 
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from vitcore.models.formats import transformers_vit
-from vitcore.models.formats.state_dict import rename_tensor
+from vitcore.models.formats.rename_and_join_tensors import rename_tensor
 
 ATTENTION_OF_FILES = re.compile(r"\.attention\.self\.(query|key|value)\.")  # Swin's
 BEFORE_THE_MODEL = re.compile(r"^(?:\w+\.)*?(?=(?:embeddings|encoder|layers?|layernorm)\.)")  # in transformers' names
 
 
-class BaseWeightNames:
+class BaseWeightFinder:
     """The names of a base model's weights, found by those that an adapter has for them."""
 
     def __init__(self, base: Iterable[str]) -> None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from vitcore.models.formats.adapters.adapter_configuration import AdapterConfiguration, unread_adapter_error
-from vitcore.models.formats.adapters.base_names import BaseWeightNames
+from vitcore.models.formats.adapters.base_names import BaseWeightFinder
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.model_cards import ModelError
 
@@ -69,13 +69,13 @@ def _merge(
     if configuration is not None:
         configuration.check_saved(rest, file)
     merged = {name: value for name, value in (base or {}).items() if isinstance(value, LazyTensor)}
-    names = BaseWeightNames(merged)
+    names = BaseWeightFinder(merged)
     if base and configuration and any(names.find(name) is None for name in rest):  # a head that the base has not
         if configuration.wraps and not configuration.wraps.endswith("ForImageClassification"):
             raise unread_adapter_error(file, configuration.wraps)
         merged = {name: value for name, value in merged.items() if not POOLER.match(name)}
     merged |= {names.find(name) or name: weight for name, weight in rest.items()}
-    names = names if merged.keys() == names.exact else BaseWeightNames(merged)
+    names = names if merged.keys() == names.exact else BaseWeightFinder(merged)
     for layer, parts in matrices.items():
         assert configuration is not None
         weight, bias = names.find(f"{layer}.weight"), names.find(f"{layer}.bias")

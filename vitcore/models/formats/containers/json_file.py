@@ -43,14 +43,14 @@ def parse_unchecked_json(file: Path) -> dict[str, Any]:
     return said
 
 
-def check_field_types(said: dict[str, Any], file: str, depth: int = 0) -> None:
+def check_field_types(json_object: dict[str, Any], file: str, depth: int = 0) -> None:
     """Every field whose name is known is what it can be, in sections of settings, too. Raises: ModelError, naming one that isn't.
 
     A field that is null is as one that is not there, and is taken away, but for those of an image processor.
     """
-    for name in [name for name in said if said[name] is None and name in FIELDS and name not in NULL_SAYS_SOMETHING]:
-        del said[name]
-    for name, value in said.items():
+    for name in [name for name in json_object if json_object[name] is None and name in FIELDS and name not in NULL_SAYS_SOMETHING]:
+        del json_object[name]
+    for name, value in json_object.items():
         if name in FIELDS and value is not None and not FIELDS[name](value):
             raise ModelError("{name} says that {field} is {value}, which is impossible.", name=file, field=name[:40],
                              value=_shown(value))  # fmt: skip

@@ -4,7 +4,7 @@ import math
 
 from torch import Tensor
 
-from vitcore.models.formats.state_dict import StateDict
+from vitcore.models.formats.rename_and_join_tensors import StateDict
 from vitcore.models.model_cards import ModelError
 
 

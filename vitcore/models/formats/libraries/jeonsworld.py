@@ -4,7 +4,13 @@ Fixed by its code: GELU, ε 1e-6, and the class token that the head reads. Repos
 their own (TransFG's part selection, hybrids' ResNet) have tensors of other names, and are refused by these.
 """
 
-from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, join_query_key_value, rename_tensors
+from vitcore.models.formats.rename_and_join_tensors import (
+    CheckpointFormat,
+    RenamingRules,
+    StateDict,
+    join_query_key_value,
+    rename_tensors,
+)
 
 RULES: RenamingRules = (
     (r"^embeddings\.patch_embeddings\.", "patch_embed.proj."),

@@ -7,7 +7,13 @@ the last norm and not after it as timm's: both are then layers of the head.
 import re
 
 from vitcore.architectures.classifier_head import FOREIGN_HEAD
-from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, join_query_key_value, rename_tensors
+from vitcore.models.formats.rename_and_join_tensors import (
+    CheckpointFormat,
+    RenamingRules,
+    StateDict,
+    join_query_key_value,
+    rename_tensors,
+)
 
 RULES: RenamingRules = (
     (r"^patch_embedding\.", "patch_embed.proj."),

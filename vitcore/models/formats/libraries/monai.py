@@ -5,7 +5,7 @@ where the head is `classification_head.0`. Its models of volumes are refused: a 
 """
 
 from vitcore.models.formats.libraries.flat_patches import linear_to_convolution
-from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, drop_tensors, rename_tensors
+from vitcore.models.formats.rename_and_join_tensors import CheckpointFormat, RenamingRules, StateDict, drop_tensors, rename_tensors
 from vitcore.models.model_cards import ModelError
 
 RULES: RenamingRules = (

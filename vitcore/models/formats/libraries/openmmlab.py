@@ -5,7 +5,7 @@ among the layers of the head; so does the batch norm between a backbone and a li
 its configurations, and are asked.
 """
 
-from vitcore.models.formats.state_dict import (
+from vitcore.models.formats.rename_and_join_tensors import (
     CheckpointFormat,
     RenamingRules,
     StateDict,

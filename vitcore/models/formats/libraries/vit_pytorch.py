@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from vitcore.models.formats.libraries.flat_patches import linear_to_convolution
-from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, drop_tensors, rename_tensors
+from vitcore.models.formats.rename_and_join_tensors import CheckpointFormat, RenamingRules, StateDict, drop_tensors, rename_tensors
 
 LAYER = r"^transformer\.layers\.(\d+)\."
 RULES: RenamingRules = (

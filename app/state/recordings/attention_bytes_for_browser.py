@@ -33,10 +33,10 @@ def query_stride(rec: vitcore.Recording, heads: int) -> int:
     return next((step for step in range(2, most) if len(_lattice(rec, step)) <= room), most)
 
 
-def sent_query_tokens(rec: vitcore.Recording, pinned: tuple[int, ...], heads: int) -> list[int] | None:
+def sent_query_tokens(rec: vitcore.Recording, pinned_tokens: tuple[int, ...], heads: int) -> list[int] | None:
     """The tokens whose attention in `heads` heads is sent: None for all, else a lattice that fits, prefix and pinned."""
     step = query_stride(rec, heads)
-    return None if step == 1 else sorted({*range(rec.grid.prefix), *pinned, *_lattice(rec, step)})
+    return None if step == 1 else sorted({*range(rec.grid.prefix), *pinned_tokens, *_lattice(rec, step)})
 
 
 def _lattice(rec: vitcore.Recording, step: int) -> set[int]:
@@ -52,30 +52,30 @@ def attention_bytes_by_block(rec: vitcore.Recording) -> dict[int, bytes]:
 
 
 @memory_cache.cached
-def token_attention_bytes(rec: vitcore.Recording, block: int, tokens: tuple[int, ...], column: bool) -> bytes:
+def token_attention_bytes(rec: vitcore.Recording, block: int, tokens: tuple[int, ...], received: bool) -> bytes:
     """Attention of some tokens (heads × those × all): what they attend to, or who attends to them."""
     maps, some = rec.maps[block], list(tokens)
-    return encode_weights(maps[:, :, some].swapaxes(1, 2) if column else maps[:, some]).tobytes()
+    return encode_weights(maps[:, :, some].swapaxes(1, 2) if received else maps[:, some]).tobytes()
 
 
-def token_attention_weights(rec: vitcore.Recording, block: int, token: int, column: bool) -> NDArray[np.float32]:
-    """What each head gives from a token to all, or with `column` from all to it: (heads, tokens), not cached."""
+def token_attention_weights(rec: vitcore.Recording, block: int, token: int, received: bool) -> NDArray[np.float32]:
+    """What each head gives from a token to all, or with `received` from all to it: (heads, tokens), not cached."""
     maps = rec.maps[block]
-    return (maps[:, :, token] if column else maps[:, token]).astype("float32")
+    return (maps[:, :, token] if received else maps[:, token]).astype("float32")
 
 
 @memory_cache.cached
-def exact_weight_bytes(rec: vitcore.Recording, block: int | None, tokens: tuple[int, ...], column: bool) -> bytes:
+def exact_weight_bytes(rec: vitcore.Recording, block: int | None, tokens: tuple[int, ...], received: bool) -> bytes:
     """Weights of a few tokens, tokens × heads × all in float32: what is pinned is not rounded to a byte.
 
     `block` None: of rollout, tokens × 1 × all. A token may be `ANSWER`.
     """
     if block is None:
-        return rollout_of_tokens(rec, tokens, column).astype("float32").tobytes()
+        return rollout_row_per_token(rec, tokens, received).astype("float32").tobytes()
     rows = [
         np.einsum("t,htk->hk", rec.pooling_weights, rec.maps[block].astype("float32"))
         if token == ANSWER
-        else token_attention_weights(rec, block, token, column)
+        else token_attention_weights(rec, block, token, received)
         for token in tokens
     ]
     return np.stack(rows).astype("float32").tobytes()
@@ -110,10 +110,10 @@ def _head_card(head: HeadDescription, grid: Grid, named: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def head_card_texts(rec: vitcore.Recording, named: int) -> dict[int, list[dict[str, Any]]]:
-    """The cards of the heads of each block whose maps were kept; `named` tokens before the patches have a name each."""
+def head_card_texts(rec: vitcore.Recording, named_prefixes: int) -> dict[int, list[dict[str, Any]]]:
+    """The cards of the heads of each block whose maps were kept; `named_prefixes` tokens before the patches have a name each."""
     found = describe_heads(rec, tuple(rec.maps))
-    return {block: [_head_card(head, rec.grid, named) for head in heads] for block, heads in found.items()}
+    return {block: [_head_card(head, rec.grid, named_prefixes) for head in heads] for block, heads in found.items()}
 
 
 def head_word_thresholds(grid: Grid) -> dict[str, str]:
@@ -128,17 +128,17 @@ def head_word_thresholds(grid: Grid) -> dict[str, str]:
     }  # fmt: skip
 
 
-class ByteCodeRange(NamedTuple):
+class ByteCoding(NamedTuple):
     """Weights as bytes: the powers of two they span, the largest relative error, and what less is 0."""
 
-    span: float
-    worst: float
-    least: float
+    octaves: float
+    max_relative_error: float
+    smallest_nonzero: float
 
 
-def byte_code_range() -> ByteCodeRange:
+def attention_byte_coding() -> ByteCoding:
     """That of `vitcore.analysis.attention_as_bytes`."""
-    return ByteCodeRange(SPAN, WORST, LEAST)
+    return ByteCoding(SPAN, WORST, LEAST)
 
 
 def attention_thumbnail_shape(rec: vitcore.Recording) -> tuple[int, int]:
@@ -147,11 +147,11 @@ def attention_thumbnail_shape(rec: vitcore.Recording) -> tuple[int, int]:
 
 
 @memory_cache.cached
-def attention_thumbnails(rec: vitcore.Recording, token: int, column: bool) -> bytes:
+def attention_thumbnails(rec: vitcore.Recording, token: int, received: bool) -> bytes:
     """Thumbnails of a token's attention, blocks × heads (or × their mean, where only some blocks were kept) × cells."""
     whole = len(rec.maps) == len(rec.distance_px)
     stacks = (rec.maps[b] for b in sorted(rec.maps)) if whole else (mean[None] for mean in rec.attention_per_layer())
-    maps = rec.grid.to_map(np.stack([m[:, :, token] if column else m[:, token] for m in stacks]))
+    maps = rec.grid.to_map(np.stack([m[:, :, token] if received else m[:, token] for m in stacks]))
     return encode_weights(_downsample(maps, *attention_thumbnail_shape(rec))).tobytes()
 
 
@@ -168,18 +168,18 @@ def _downsample(maps: NDArray, rows: int, cols: int) -> NDArray:
 
 
 @memory_cache.cached
-def rollout_bytes(rec: vitcore.Recording, tokens: tuple[int, ...] | None, column: bool) -> bytes:
+def rollout_bytes(rec: vitcore.Recording, tokens: tuple[int, ...] | None, received: bool) -> bytes:
     """Rollout (mean heads, residual 0.5) of all tokens, tokens × tokens; or that of some, from or to them."""
     if tokens is None:
         return encode_weights(rollout_matrix(rec.fused["mean"], prefix=rec.grid.prefix)).tobytes()
-    return encode_weights(rollout_of_tokens(rec, tokens, column)).tobytes()
+    return encode_weights(rollout_row_per_token(rec, tokens, received)).tobytes()
 
 
-def rollout_of_tokens(rec: vitcore.Recording, tokens: tuple[int, ...], column: bool) -> NDArray[np.float64]:
+def rollout_row_per_token(rec: vitcore.Recording, tokens: tuple[int, ...], received: bool) -> NDArray[np.float64]:
     """Rollout of some tokens as numbers, tokens × all, not cached."""
     fused, prefix = rec.fused["mean"], rec.grid.prefix
     some = np.eye(rec.grid.tokens)[list(tokens)]  # a few vectors through all blocks cost less than all matrices
-    for matrix in fused if column else fused[::-1]:
+    for matrix in fused if received else fused[::-1]:
         step = transition_matrix(matrix, prefix)
-        some = some @ (step.T if column else step)
+        some = some @ (step.T if received else step)
     return some

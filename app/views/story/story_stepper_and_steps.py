@@ -26,7 +26,7 @@ def show_story_stepper(text: Prose, step: int) -> None:
     names = [text[f"{row.key} name"] for row in STORY_STEPS]
     spoken = [text["spoken"].format(step=i, count=len(names), name=name) for i, name in enumerate(names, 1)]
     stepper(
-        names, spoken, step, key="steps", target="step", label=text["steps"], before=text["before"], after=text["after"],
+        names, spoken, step, key="steps", target="step", label=text["steps"], back_label=text["before"], next_label=text["after"],
         clicker=bool(st.session_state.get("lecture")),
     )  # fmt: skip
 
@@ -60,7 +60,7 @@ def show_story_step(visit: Visit, number: int) -> None:
             layer, head = _layer_and_head_inputs(visit.texts, visit.vit)
         story = replace(visit, patch=patch, layer=layer, head=head).extend(StoryVisit)
         how, limits = (story.fill_text(key) if (key := step.text_key(story, part)) else "" for part in ("how", "limits"))
-        show_explanation_fold(story.texts.joined((how, step.more_to_read(story) if step.more_to_read else "")), limits)
+        show_explanation_fold(story.texts.join_sentences((how, step.more_to_read(story) if step.more_to_read else "")), limits)
     with left:
         st.header(f"{number} · {story.texts[f'{step.key} name']}", anchor=False)
         st.markdown(story.fill_text(step.text_key(story) or step.key))

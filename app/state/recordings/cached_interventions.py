@@ -38,12 +38,12 @@ class StrongestHead(NamedTuple):
     drop: float
 
 
-def switchable_components(vit: Vit, by: str) -> list[Component]:
+def switchable_components(vit: Vit, replacement: str) -> list[Component]:
     """What can be switched off in this model, by a replacement; empty where nothing can (`why_nothing_switchable`)."""
     from vitcore.interventions.component_switches import switchable_components
 
     try:
-        return list(switchable_components(vit, by))  # type: ignore[arg-type]
+        return list(switchable_components(vit, replacement))  # type: ignore[arg-type]
     except ModelError:
         return []
 
@@ -59,10 +59,10 @@ def why_nothing_switchable(vit: Vit) -> str:
     return say("The blocks of {name} do not hand on their heads apart, so none can be switched off.", name=vit.display_name)
 
 
-def decode_components(code: str, known: list[str]) -> list[str]:
+def decode_components(code: str, switchable_names: list[str]) -> list[str]:
     """The components that an address names and that can be switched off, in the model's order."""
     named = {*code.split(BETWEEN)[:MOST_OFF]}
-    return [name for name in known if name in named]
+    return [name for name in switchable_names if name in named]
 
 
 def encode_components(names: list[str]) -> str:
@@ -71,13 +71,13 @@ def encode_components(names: list[str]) -> str:
 
 
 @memory_cache.cached
-def switched_pass(rec: Recording, code: str, by: str, mask_outliers: bool, _vit: Vit) -> ChangedPass:
+def switched_pass(rec: Recording, code: str, replacement: str, mask_outliers: bool, _vit: Vit) -> ChangedPass:
     """One forward pass without some components; `mask_outliers`: its outlier tokens are masked in both maps. Raises: ModelError."""
     from vitcore.interventions.component_switches import switch_off
 
     names = code.split(BETWEEN) if code else []
-    mean = _gallery_mean(_vit, _mean_names(names)) if by == "mean" else None
-    return _changed_pass(switch_off(_vit, names, by, mean), rec, mask_outliers, _vit)  # type: ignore[arg-type]
+    mean = _gallery_mean(_vit, _mean_names(names)) if replacement == "mean" else None
+    return _changed_pass(switch_off(_vit, names, replacement, mean), rec, mask_outliers, _vit)  # type: ignore[arg-type]
 
 
 def _changed_pass(changed: Vit, rec: Recording, mask_outliers: bool, vit: Vit) -> ChangedPass:
@@ -137,20 +137,20 @@ def _layer_means(model: str, name: str) -> NDArray[np.float32]:
 
 
 @memory_cache.cached
-def head_drops(rec: Recording, by: str, _vit: Vit, _progress: Progress) -> NDArray[np.float32]:
+def head_drops(rec: Recording, replacement: str, _vit: Vit, _progress: Progress) -> NDArray[np.float32]:
     """(L, H) by how much the likeliest class's logit falls without each head, one head at a time. Raises: ModelError."""
     from vitcore.forward.recording import to_model_input
     from vitcore.interventions.head_ablation import head_ablation
 
-    mean = _gallery_mean(_vit, ["z"]) if by == "mean" else None
+    mean = _gallery_mean(_vit, ["z"]) if replacement == "mean" else None
     with memory_cache.CACHE.reserve(2 * loaded_models.model_size(_vit).pass_bytes):
         x = to_model_input(_vit, rec.model_input.numbers)
-        return -head_ablation(_vit, x, int(rec.logits.argmax()), by, mean, _progress, inputs="normalised")  # type: ignore[arg-type]
+        return -head_ablation(_vit, x, int(rec.logits.argmax()), replacement, mean, _progress, inputs="normalised")  # type: ignore[arg-type]
 
 
-def head_drops_if_made(rec: Recording, by: str) -> NDArray[np.float32] | None:
+def head_drops_if_made(rec: Recording, replacement: str) -> NDArray[np.float32] | None:
     """The drops of all heads (L, H) where every head has been tried already, else None."""
-    found: NDArray[np.float32] | None = memory_cache.cached_value_or_none(head_drops, rec, by)
+    found: NDArray[np.float32] | None = memory_cache.cached_value_or_none(head_drops, rec, replacement)
     return found
 
 

@@ -33,7 +33,7 @@ class Pixels:
 @pytest.mark.parametrize("share", [0.15, 0.5, 1.0])
 def test_the_share_is_exact_and_fates_are_80_10_10(share):
     torch.manual_seed(1)
-    fate = corrupt_patches(200, 256, share).fate
+    fate = corrupt_patches(200, 256, share).codes
     assert ((fate != UNTOUCHED).sum(1) == round(256 * share)).all()
     count = int((fate != UNTOUCHED).sum())
     for kind, wanted in ((MASKED, 0.8), (REPLACED, 0.1), (KEPT, 0.1)):
@@ -42,7 +42,7 @@ def test_the_share_is_exact_and_fates_are_80_10_10(share):
 
 def test_every_patch_is_as_likely_as_any_other():
     torch.manual_seed(2)
-    hit = (corrupt_patches(4000, 16, 0.5).fate != UNTOUCHED).sum(0)
+    hit = (corrupt_patches(4000, 16, 0.5).codes != UNTOUCHED).sum(0)
     assert all(binomtest(int(h), 4000, 0.5).pvalue > 1e-4 for h in hit)
 
 
@@ -50,9 +50,9 @@ def test_a_replaced_patch_takes_another_ones_place():
     torch.manual_seed(3)
     drawn = corrupt_patches(300, 16, 0.5)
     own = torch.arange(16).expand(300, -1)
-    assert (drawn.source[drawn.fate != REPLACED] == own[drawn.fate != REPLACED]).all()
-    assert (drawn.source[drawn.fate == REPLACED] != own[drawn.fate == REPLACED]).all()
-    assert len(drawn.source[drawn.fate == REPLACED].unique()) == 16
+    assert (drawn.replacement_patches[drawn.codes != REPLACED] == own[drawn.codes != REPLACED]).all()
+    assert (drawn.replacement_patches[drawn.codes == REPLACED] != own[drawn.codes == REPLACED]).all()
+    assert len(drawn.replacement_patches[drawn.codes == REPLACED].unique()) == 16
 
 
 def test_colours_are_three_bits_a_channel():

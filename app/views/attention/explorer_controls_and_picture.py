@@ -10,7 +10,7 @@ from app.components.figure import picture_container, show_explanation_fold
 from app.components.pending_choices import mark_controls_drawn, restore_pending_choices
 from app.menu import page_target
 from app.shell import copy_link, load_page_visit, query_controls, shared_selection
-from app.state.recordings import attention_for_browser, cached_outliers, cached_recordings
+from app.state.recordings import attention_bytes_for_browser, cached_outliers, cached_recordings
 from app.state.visit.visit import Visit
 from app.views.attention import explorer_download, explorer_message, pinned_tokens
 from app.views.attention.explorer_message import ExplorerVisit
@@ -34,10 +34,13 @@ def show_explorer(model: str, text: texts.Prose) -> None:
     with picture_container():
         explorer(explorer_message.explorer_message(explorer_visit, outliers), key="explorer", targets=TARGETS,
                  directions=DIRECTIONS, pin=pinned_tokens.pin_token)  # fmt: skip
-    coding = attention_for_browser.byte_code_range()
-    how = [text["how"].format(worst=percent(coding.worst), least=f"{coding.least:.6f}"), text["axial"] * bool(vit.structure.axes)]
+    coding = attention_bytes_for_browser.attention_byte_coding()
+    how = [
+        text["how"].format(worst=percent(coding.max_relative_error), least=f"{coding.smallest_nonzero:.6f}"),
+        text["axial"] * bool(vit.structure.axes),
+    ]
     with st.container(horizontal=True, vertical_alignment="center"):
-        show_explanation_fold(text.joined(how), text["limits"], is_map=True)
+        show_explanation_fold(text.join_sentences(how), text["limits"], is_map=True)
         explorer_download.explorer_download_button(explorer_visit)
         if outliers:
             st.page_link(page_target("outliers"), label=text["to outliers"], icon=":material/flare:",
@@ -52,10 +55,10 @@ def _offer_handout(visit: ExplorerVisit) -> None:
     """The handout shows the same: a layer's or a head's attention of the pinned token, or its rollout."""
     place, prefix = visit.token, visit.grid.prefix
     patch = place - prefix if place >= prefix else None
-    if visit.rolled:
+    if visit.is_rollout:
         return copy_link.offer_handout(patch=patch, ask=patch is not None, pin=patch, **copy_link.USUAL_ROLLOUT)
     copy_link.offer_handout(
-        pin=patch, layer=visit.layer, one_head=visit.head, of_token=None if patch is not None else place, received=visit.column
+        pin=patch, layer=visit.layer, one_head=visit.head, of_token=None if patch is not None else place, received=visit.received
     )
 
 
@@ -76,6 +79,6 @@ def _controls(visit: Visit) -> ExplorerVisit:
             mask = outlier_masking.outlier_masking_switch(visit, "drawing")
     rec = cached_recordings.cached_recording(vit, visit.photo, block)
     return replace(visit, recording=cached_outliers.mask_outliers(rec) if mask else rec, layer=block, head=head).extend(
-        ExplorerVisit, token=token, second=second, column=direction == DIRECTIONS[1], rolled=rolled, style=style, log=log,
+        ExplorerVisit, token=token, second=second, received=direction == DIRECTIONS[1], is_rollout=rolled, style=style, log=log,
         shared=shared, mask=mask,
     )  # fmt: skip

@@ -12,10 +12,10 @@ from app.components.pending_choices import mark_controls_drawn, restore_pending_
 from app.components.switches.switches import switches
 from app.shell import copy_link, load_page_visit, query_controls
 from app.state import step_animations
-from app.state.recordings import interventions
+from app.state.recordings import cached_interventions
 from app.state.visit.visit import Visit
 from app.texts import Prose, escape_markdown
-from app.views.switch import every_head, steering_view, switch_message
+from app.views.switch import every_head, steering_section, switch_message
 from app.views.switch.switch_message import SwitchVisit
 from app.widgets import outlier_masking
 from vitcore import figures
@@ -40,7 +40,7 @@ def show_switches(model: str, text: texts.Prose) -> None:
             targets = {"off": OFF, "by": BY, "map": MAP, "scan": every_head.SCAN}
             switches(switch_message.switch_message(asked), key="switches", targets=targets)
         else:
-            st.info(escape_markdown(interventions.why_nothing_switchable(vit)), icon=":material/info:")
+            st.info(escape_markdown(cached_interventions.why_nothing_switchable(vit)), icon=":material/info:")
     with st.container(horizontal=True, vertical_alignment="center"):
         show_explanation_fold(text["how"], text["limits"], text["source"])
         if asked.components:
@@ -50,7 +50,7 @@ def show_switches(model: str, text: texts.Prose) -> None:
         every_head.show_depth_question(asked)
     by = asked.by if asked.off and asked.by != "zero" else None
     copy_link.offer_handout(off=asked.off or None, switch_by=by, **copy_link.USUAL_ROLLOUT)
-    copy_link.add_to_handout(**steering_view.steering_query_params())
+    copy_link.add_to_handout(**steering_section.steering_query_params())
     mark_controls_drawn()
 
 
@@ -58,18 +58,18 @@ def _controls(visit: Visit) -> SwitchVisit:
     """The fields that keep what is chosen in the address; they are not seen: the picture has the buttons."""
     text, vit = visit.texts, visit.vit
     with st.container(key="switch_controls"):
-        by = query_controls.button_row(text, BY, list(interventions.REPLACEMENTS), help=text["switch_by help"])
+        by = query_controls.button_row(text, BY, list(cached_interventions.REPLACEMENTS), help=text["switch_by help"])
         shown = query_controls.button_row(text, MAP, list(switch_message.MAPS))
-        found = interventions.switchable_components(vit, by)
+        found = cached_interventions.switchable_components(vit, by)
         asked = every_head.is_every_head_wanted(visit, by)
     drops = every_head.try_every_head(visit, by) if asked and vit.labels and found else None
-    known = [one.name for one in interventions.switchable_components(vit, "zero")]
+    known = [one.name for one in cached_interventions.switchable_components(vit, "zero")]
     code = query_controls.hidden_code_field(
-        text["off"], OFF, lambda code: interventions.encode_components(interventions.decode_components(code, known))
+        text["off"], OFF, lambda code: cached_interventions.encode_components(cached_interventions.decode_components(code, known))
     )
-    off = interventions.decode_components(code, [one.name for one in found])
+    off = cached_interventions.decode_components(code, [one.name for one in found])
     return visit.extend(
-        SwitchVisit, components=found, off=interventions.encode_components(off), by=by, map_name=shown, drops=drops
+        SwitchVisit, components=found, off=cached_interventions.encode_components(off), by=by, map_name=shown, drops=drops
     )  # fmt: skip
 
 
@@ -79,18 +79,29 @@ def switch_download_button(visit: SwitchVisit) -> None:
     if isinstance(after, str) or visit.map_after is None:
         return
     text, mode, left, grid, photo = visit.texts, visit.mode, visit.map_after, visit.grid, visit.input_picture
-    names = visit.off.split(interventions.BETWEEN) if visit.off else []
+    names = visit.off.split(cached_interventions.BETWEEN) if visit.off else []
     title, unit = text["download title"].format(map=text[f"switch_map.{visit.map_name}"]), text["percent of all"]
     title = outlier_masking.title_with_masking(title, outlier_masking.is_masking_on())
     label = visit.recording.top_classes(1, translated=True)[0][0] if visit.vit.labels else ""
     arrays = {} if drops is None else {"drop_of_logit": drops}
     show_downloads(
-        lambda: figures.relevance(100 * left, photo, grid, title, unit, mode=mode, even_share=100 * grid.even_share)
-        if drops is None else figures.head_drops(drops, label, mode),
-        "switch", switch_message.switches_sentence(visit), subjects=visit.subjects, file_stem="switched off",
-        **interventions.switched_off_arrays(names, visit.vit), logits_before=visit.recording.logits, logits_after=after.logits,
-        map_before=visit.map_before, map_after=left, animation=_animation(visit, names), **arrays,
-    )  # fmt: skip
+        lambda: (
+            figures.relevance(100 * left, photo, grid, title, unit, mode=mode, even_share=100 * grid.even_share)
+            if drops is None
+            else figures.head_drops(drops, label, mode)
+        ),
+        "switch",
+        switch_message.switches_sentence(visit),
+        subjects=visit.subjects,
+        file_stem="switched off",
+        **cached_interventions.switched_off_arrays(names, visit.vit),
+        logits_before=visit.recording.logits,
+        logits_after=after.logits,
+        map_before=visit.map_before,
+        map_after=left,
+        animation=_animation(visit, names),
+        **arrays,
+    )
 
 
 def _animation(visit: SwitchVisit, names: list[str]) -> Callable[[], bytes]:

@@ -15,9 +15,9 @@ from vitcore.errors import log_traceback, shorten_name
 from vitcore.models.formats import dinov3, google_npz, openclip, timm_names, torchvision_vit, transformers_clip, transformers_vit
 from vitcore.models.formats.containers.file_errors import NO_MODELS, no_model_error, no_weights_error, shared_out_error
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
-from vitcore.models.formats.containers.reparametrised import join_weight_parametrisations
+from vitcore.models.formats.containers.weight_parametrisations import join_weight_parametrisations
 from vitcore.models.formats.libraries import jeonsworld, lukemelas, monai, openmmlab, vit_pytorch
-from vitcore.models.formats.state_dict import CheckpointFormat, StateDict
+from vitcore.models.formats.rename_and_join_tensors import CheckpointFormat, StateDict
 from vitcore.models.model_cards import ModelError
 
 CHECKPOINT_FORMATS = (
@@ -136,7 +136,7 @@ def without_wrappers(part: CheckpointModel) -> CheckpointModel:
     return replace(part, name=" · ".join(filter(None, (part.name, roof))), weights=weights)
 
 
-def without_unsure_head(part: CheckpointModel) -> CheckpointModel:
+def drop_unsure_head(part: CheckpointModel) -> CheckpointModel:
     """The part without the classifier beside transformers' CLIP, which reads the class token, normed, or the mean of the patches,
     not normed: no tensor tells."""
     head = tuple(name for name in part.weights if name.startswith("classifier."))

@@ -20,7 +20,7 @@ from app import texts
 from app.shell import load_page_visit
 from app.state import landing_figures, reports
 from app.state.photos import sample_photos, uploaded_photo
-from app.state.recordings import cached_recordings, look_for_browser
+from app.state.recordings import cached_recordings, look_bytes_for_browser
 from vitcore.analysis import attention_as_bytes, position_embeddings
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.rollout import rollout
@@ -140,22 +140,22 @@ def test_the_five_pictures_are_the_recordings_numbers(files, rec, shipped):
 
 def test_the_components_that_are_framed_make_most_of_the_embedding(rec, shipped):
     """Against the embedding itself: a component's part is the spread over filters of what it adds to them."""
-    from vitcore.analysis import filters, patches
+    from vitcore.analysis import filter_components_and_frequencies, patches
 
     kernel = load_model.first_layer_filters(shipped)
-    fitted = filters.principal_components(kernel)
+    fitted = filter_components_and_frequencies.principal_components(kernel)
     cut = patches.normalise_pixels(patches.split_patches(rec.model_input.pixels, shipped.patches), shipped.mean, shipped.std)
     rows = kernel.transpose(0, 2, 3, 1).reshape(len(kernel), -1)
     weights = (rows - rows.mean(0)) @ fitted.vectors.reshape(len(fitted.vectors), -1).T  # filter × component
     one = cut[37].ravel() @ fitted.vectors.reshape(len(fitted.vectors), -1).T
-    spread = (weights * one).std(0)[: look_for_browser.MAX_COMPONENTS]
+    spread = (weights * one).std(0)[: look_bytes_for_browser.MAX_COMPONENTS]
     parts = np.abs(
-        np.frombuffer(look_for_browser.component_part_bytes(rec, look_for_browser.MAX_COMPONENTS), np.int8)
+        np.frombuffer(look_bytes_for_browser.component_part_bytes(rec, look_bytes_for_browser.MAX_COMPONENTS), np.int8)
         .reshape(256, -1)[37]
         .astype(float)
     )
     assert set(np.argsort(spread)[-3:]) == set(np.argsort(parts, kind="stable")[-3:])
-    exact = np.abs(filters.component_projections(cut, fitted, look_for_browser.MAX_COMPONENTS)[37])
+    exact = np.abs(filter_components_and_frequencies.component_projections(cut, fitted, look_bytes_for_browser.MAX_COMPONENTS)[37])
     assert np.allclose(exact / exact.max(), spread / spread.max())
 
 

@@ -12,11 +12,11 @@ from app import texts
 from app.components.figure import show_downloads, show_drawing, show_explanation_fold
 from app.shell import load_page_visit, photo_picker, query_controls
 from app.state import step_animations
-from app.state.recordings import cached_recordings, interventions
+from app.state.recordings import cached_interventions, cached_recordings
 from app.state.visit.visit import Visit, photo_subject
 from app.texts import escape_markdown
 from app.views.switch.every_head import depth_range_of_layer, depth_ranges
-from app.views.switch.steering_view import show_steering
+from app.views.switch.steering_section import show_steering
 from app.widgets import guess_question
 from vitcore import figures
 from vitcore.models.model_cards import ModelError
@@ -50,7 +50,7 @@ def show_patching(model: str, text: texts.Prose) -> None:
         swapped = st.text_input(text["swapped"], key=SWAP, bind="query-params") == SWAPPED
     other = cached_recordings.second_recording(vit, second.photo)
     try:
-        found = interventions.patched_by_depth(visit.recording, other, vit)
+        found = cached_interventions.patched_by_depth(visit.recording, other, vit)
     except ModelError as error:
         st.info(escape_markdown(str(error)), icon=":material/info:")
         show_steering(visit, other, second.title)
@@ -59,7 +59,7 @@ def show_patching(model: str, text: texts.Prose) -> None:
     answers = {"own": _answer(visit.recording), "other": _answer(other)}
     if swapped or guess_question.has_guessed(key):
         _show_pictures(visit, other, found, side, answers)
-    if interventions.readout_tokens(visit.recording):
+    if cached_interventions.readout_tokens(visit.recording):
         _show_question(visit, found, key, answers)
     show_steering(visit, other, second.title)
 
@@ -100,7 +100,7 @@ def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, si
 
 
 def _squares(visit: Visit, other: Recording, side: int) -> NDArray:
-    found = interventions.patched_squares_if_made(visit.recording, other, side)
+    found = cached_interventions.patched_squares_if_made(visit.recording, other, side)
     if found is not None:
         return found
     bar = st.progress(0.0, visit.texts["swapping"])
@@ -109,23 +109,23 @@ def _squares(visit: Visit, other: Recording, side: int) -> NDArray:
         bar.progress(done / total, visit.texts["swapping"])
 
     try:
-        return interventions.patched_squares(visit.recording, other, side, visit.vit, progress)
+        return cached_interventions.patched_squares(visit.recording, other, side, visit.vit, progress)
     finally:
         bar.empty()
 
 
 def _groups(visit: Visit) -> list[str]:
     text = visit.texts
-    return [*([text["group readout"]] if interventions.readout_tokens(visit.recording) else []), text["group patches"]]
+    return [*([text["group readout"]] if cached_interventions.readout_tokens(visit.recording) else []), text["group patches"]]
 
 
 def _turning(visit: Visit, found: ActivationPatching) -> int | None:
-    return found.turning_layer(0) if interventions.readout_tokens(visit.recording) else None
+    return found.turning_layer(0) if cached_interventions.readout_tokens(visit.recording) else None
 
 
 def _turning_sentence(visit: Visit, found: ActivationPatching) -> str:
     text, layer = visit.texts, _turning(visit, found)
-    if not interventions.readout_tokens(visit.recording):
+    if not cached_interventions.readout_tokens(visit.recording):
         return text["read from patches"]
     return text["never turns"] if layer is None else text["turns"].format(layer=layer)
 

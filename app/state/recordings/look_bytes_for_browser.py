@@ -9,7 +9,7 @@ import numpy as np
 import vitcore
 from app.state.memory import memory_cache
 from app.state.models import loaded_models, model_weights
-from app.state.recordings import attention_for_browser, cached_recordings, photo_patches
+from app.state.recordings import attention_bytes_for_browser, cached_recordings, photo_patches
 from vitcore.analysis.attention_as_bytes import encode_signed, encode_weights
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.figures.theme_colours import encode_png_or_jpeg, tile_mosaic
@@ -48,7 +48,7 @@ def component_part_bytes(rec: vitcore.Recording, count: int) -> bytes | None:
 
     None where the filters do not read patches, as those of a hybrid's root.
     """
-    from vitcore.analysis.filters import component_projections
+    from vitcore.analysis.filter_components_and_frequencies import component_projections
 
     vit, components = loaded_models.loaded_model(rec.model), model_weights.filter_components(rec.model)
     grid = vit.patches or rec.grid
@@ -111,6 +111,6 @@ def evenly_spread_patches(grid: Grid) -> tuple[list[int], tuple[int, int]]:
     return [grid.patch(row, col) for row in rows for col in cols], (len(rows), len(cols))
 
 
-def sent_patch_tokens(rec: vitcore.Recording, pinned: int | None) -> list[int] | None:
+def sent_patch_tokens(rec: vitcore.Recording, pinned_token: int | None) -> list[int] | None:
     """The tokens whose rows of a T × T matrix are sent: None for all, else a lattice and the pinned."""
-    return attention_for_browser.sent_query_tokens(rec, () if pinned is None else (rec.grid.prefix + pinned,), 1)
+    return attention_bytes_for_browser.sent_query_tokens(rec, () if pinned_token is None else (rec.grid.prefix + pinned_token,), 1)

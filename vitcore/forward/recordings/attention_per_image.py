@@ -9,7 +9,7 @@ from torch import Tensor
 from vitcore.attention_capture import AttentionCall, AttentionEvent, AttentionWatcher
 
 
-class AttentionPerImage:
+class PerImageAttentionCollector:
     """The watcher of a pass over several images: each image's part of an event goes to a watcher of its own."""
 
     def __init__(self, watchers: Sequence[AttentionWatcher]) -> None:

@@ -108,7 +108,7 @@ class ReconstructedPatches:
 
     patches: NDArray[np.float64]
     rmse: float
-    kept: float
+    variance_share: float
 
 
 def reconstruct_patches(patches: NDArray, fitted: PrincipalComponents, k: int) -> ReconstructedPatches:

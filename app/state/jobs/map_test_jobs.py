@@ -154,12 +154,14 @@ def photo_deletion(rec: Recording, fill: str, _vit: Vit, _on_progress: Progress)
 
 
 @memory_cache.cached
-def rank_among_random_orders(rec: Recording, fill: str, _found: PhotoDeletion, _vit: Vit, _on_progress: Progress) -> PhotoDeletion:
+def rank_among_random_orders(
+    rec: Recording, fill: str, _photo_deletion: PhotoDeletion, _vit: Vit, _on_progress: Progress
+) -> PhotoDeletion:
     """What was found of a photo, with each method's place among random orders: only these are run. Raises: ModelError."""
     from vitcore.faithfulness.method_ranking import add_random_orders
 
     with memory_cache.CACHE.reserve(_bytes(_vit)):
-        return add_random_orders(_vit, rec, _found, batch=BATCH, on_progress=_on_progress)
+        return add_random_orders(_vit, rec, _photo_deletion, batch=BATCH, on_progress=_on_progress)
 
 
 @memory_cache.cached
@@ -186,10 +188,13 @@ def _bytes(vit: Vit) -> int:
     return max(BATCH * plan.pass_bytes, plan.gradient_bytes)
 
 
-def method_areas(one: PhotoDeletion) -> list[MethodAreas]:
+def method_areas(photo_deletion: PhotoDeletion) -> list[MethodAreas]:
     """The table of a photo, the best method first."""
-    curves = one.curves
-    return [MethodAreas(name, curves[name].deletion, curves[name].insertion, one.places.get(name)) for name in one.ranked]
+    curves = photo_deletion.curves
+    return [
+        MethodAreas(name, curves[name].deletion, curves[name].insertion, photo_deletion.places.get(name))
+        for name in photo_deletion.ranked
+    ]
 
 
 @lru_cache(maxsize=8)
@@ -209,27 +214,27 @@ def ranking_sentences(fill: str, method: str = "") -> tuple[str, str]:
     return ranking_sentence(scores, fill), "" if is_best else rank_of_method_sentence(scores, method)
 
 
-def deletion_drawing(one: PhotoDeletion, insertion: bool, mode: Mode, narrow: bool) -> Drawing:
+def deletion_drawing(photo_result: PhotoDeletion, insertion: bool, mode: Mode, narrow: bool) -> Drawing:
     """Deletion, or insertion, drawn."""
-    from vitcore.faithfulness.map_test_charts import deletion_chart
+    from vitcore.faithfulness.map_test_results_as_charts import photo_deletion_chart
 
-    return deletion_chart(one, insertion, mode, narrow)
+    return photo_deletion_chart(photo_result, insertion, mode, narrow)
 
 
 def ranking_drawing(mode: Mode) -> Drawing:
     """The ranking over the gallery, for every fill."""
-    from vitcore.faithfulness.map_test_charts import ranking_chart
+    from vitcore.faithfulness.map_test_results_as_charts import method_ranking_chart
 
-    return ranking_chart(shipped_tests().deletion, mode)
+    return method_ranking_chart(shipped_tests().deletion, mode)
 
 
 def randomisation_drawing(tests: Mapping[str, Mapping[str, RandomisationTest]], mode: Mode, narrow: bool) -> tuple[Drawing, str]:
     """What random weights leave of the maps, drawn, and in a sentence."""
-    from vitcore.faithfulness.map_test_charts import randomisation_chart
+    from vitcore.faithfulness.map_test_results_as_charts import mean_randomisation_chart
     from vitcore.faithfulness.weight_randomisation import mean_randomisation_tests, unchanged_maps_sentence
 
     every = list(tests.values())
-    return randomisation_chart(every, mode, narrow), unchanged_maps_sentence(mean_randomisation_tests(every))
+    return mean_randomisation_chart(every, mode, narrow), unchanged_maps_sentence(mean_randomisation_tests(every))
 
 
 def randomisation_correlations(tests: Mapping[str, Mapping[str, RandomisationTest]]) -> dict[str, Any]:

@@ -15,18 +15,20 @@ from vitcore.translation import say
 PART_TITLES = {"head": "classifier", "embedding": "all"}
 
 
-def deletion_chart(one: PhotoDeletion, insertion: bool = False, mode: Mode = "light", narrow: bool = False) -> Drawing:
+def photo_deletion_chart(
+    photo_deletion: PhotoDeletion, insertion: bool = False, mode: Mode = "light", narrow: bool = False
+) -> Drawing:
     """Deletion, or insertion, of all methods on one photo."""
     curves = [
         figures.MapCurve(name, map_title(name), 1 - curve.shares[::-1] if insertion else curve.shares,
                          curve.weakest_first[::-1] if insertion else curve.strongest_first,
                          curve.insertion if insertion else curve.deletion)
-        for name, curve in one.curves.items()
+        for name, curve in photo_deletion.curves.items()
     ]  # fmt: skip
-    return figures.deletion_chart(curves, one.label, say(FILL_TITLES[one.fill]), insertion, mode, narrow)
+    return figures.deletion_chart(curves, photo_deletion.label, say(FILL_TITLES[photo_deletion.fill]), insertion, mode, narrow)
 
 
-def ranking_chart(results: Sequence[PhotoDeletion], mode: Mode = "light") -> Drawing:
+def method_ranking_chart(results: Sequence[PhotoDeletion], mode: Mode = "light") -> Drawing:
     """Insertion minus deletion of each method over photos, for each fill, by the order that the first fill gives."""
     fills = list(dict.fromkeys(one.fill for one in results))
     ranked = {fill: rank_methods([one for one in results if one.fill == fill]) for fill in fills}
@@ -41,7 +43,9 @@ def ranking_chart(results: Sequence[PhotoDeletion], mode: Mode = "light") -> Dra
     return figures.ranking_chart(rows, [say(FILL_TITLES[fill]) for fill in fills], len(ranked[fills[0]][0].gaps), mode)
 
 
-def randomisation_chart(tests: Sequence[Mapping[str, RandomisationTest]], mode: Mode = "light", narrow: bool = False) -> Drawing:
+def mean_randomisation_chart(
+    tests: Sequence[Mapping[str, RandomisationTest]], mode: Mode = "light", narrow: bool = False
+) -> Drawing:
     """What random weights leave of each map, mean over photos."""
     means = mean_randomisation_tests(tests)
     parts = [say("none"), *(randomised_part_title(part) for part in next(iter(means.values())).parts)]

@@ -60,17 +60,17 @@ def gallery_index(model: str, _vit: Vit, _on_progress: Progress) -> PhotoIndex:
     return index_photos(_vit, sample_photos.sample_files(), on_progress=_on_progress)
 
 
-def own_index_if_made(vit: Vit, own: Own) -> PhotoIndex | None:
+def own_index_if_made(vit: Vit, own_photos: Own) -> PhotoIndex | None:
     """This visitor's index of these photos, where it was made."""
     key, index = visitor_storage.kept_for_visitor(KIND) or (None, None)
-    return index if key == _own_key(vit, own) else None
+    return index if key == _own_key(vit, own_photos) else None
 
 
-def make_own_index(vit: Vit, own: Own, on_progress: Progress) -> str:
+def make_own_index(vit: Vit, own_photos: Own, on_progress: Progress) -> str:
     """Make the index of a folder or of dropped files; "", or why there is none, in a sentence."""
     from vitcore.tokens.photo_search import default_index_folder, index_photos
 
-    path, files = own
+    path, files = own_photos
     try:
         if path:
             permissions.require_allowed("paths")
@@ -84,7 +84,7 @@ def make_own_index(vit: Vit, own: Own, on_progress: Progress) -> str:
         index = index_photos(
             vit, photos, folder=None if permissions.is_public() else default_index_folder(), on_progress=on_progress
         )
-        visitor_storage.keep_for_visitor(KIND, (_own_key(vit, own), index))
+        visitor_storage.keep_for_visitor(KIND, (_own_key(vit, own_photos), index))
     except (PhotoError, ModelError, permissions.NotAllowedError) as error:
         return str(error)
     except memory_cache.MemoryBudgetError:

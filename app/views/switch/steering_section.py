@@ -12,7 +12,7 @@ from app.components.figure import show_downloads, show_drawing, show_explanation
 from app.shell import copy_link, photo_picker, query_controls
 from app.state import step_animations
 from app.state.photos import uploaded_photo
-from app.state.recordings import covered_photos, interventions
+from app.state.recordings import cached_interventions, covered_photos
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
 from vitcore import figures
@@ -36,15 +36,17 @@ def steering_query_params() -> dict[str, Any]:
     return found if is_steered else dict.fromkeys(found)
 
 
-def show_steering(visit: Visit, other: Recording, title: str) -> None:
+def show_steering(visit: Visit, other_recording: Recording, other_photo_title: str) -> None:
     """The sliders, the answer's bars, and what became of both photos' answers."""
     text, rec, vit = visit.texts, visit.recording, visit.vit
     st.markdown(f"## {text['steer title']}")
     with st.container(horizontal=True, vertical_alignment="bottom", key="steer_controls"):
         layer = query_controls.slider(text["steer layer"], STEER_LAYER, 0, vit.blocks - 1, vit.blocks // 2)
-        scale = query_controls.slider(text["steer by"].format(photo=title), SCALE, -FARTHEST, FARTHEST, 0, help=text["steer help"])
+        scale = query_controls.slider(
+            text["steer by"].format(photo=other_photo_title), SCALE, -FARTHEST, FARTHEST, 0, help=text["steer help"]
+        )
     try:
-        logits = interventions.steered_logits(rec, other, layer, scale, vit)
+        logits = cached_interventions.steered_logits(rec, other_recording, layer, scale, vit)
     except ModelError as error:
         st.info(escape_markdown(str(error)), icon=":material/info:")
         return
@@ -58,11 +60,22 @@ def show_steering(visit: Visit, other: Recording, title: str) -> None:
     with st.container(horizontal=True):
         show_explanation_fold(text["steer how"], text["steer limits"], text["steer source"])
         show_downloads(
-            lambda: figures.predictions(top, visit.mode, text["steered answer"]), "steered", subjects=(*visit.subjects, title),
-            file_stem=f"steered after layer {layer}", logits_before=rec.logits, logits_after=logits, scale_percent=scale,
+            lambda: figures.predictions(top, visit.mode, text["steered answer"]),
+            "steered",
+            subjects=(*visit.subjects, other_photo_title),
+            file_stem=f"steered after layer {layer}",
+            logits_before=rec.logits,
+            logits_after=logits,
+            scale_percent=scale,
             animation=partial(
-                step_animations.steering_animation, vit.name, visit.photo.key, other.photo.key, layer, scale or FARTHEST,
-                text["film steer"].format(photo=title, layer=layer), visit.mode,
+                step_animations.steering_animation,
+                vit.name,
+                visit.photo.key,
+                other_recording.photo.key,
+                layer,
+                scale or FARTHEST,
+                text["film steer"].format(photo=other_photo_title, layer=layer),
+                visit.mode,
             ),
-        )  # fmt: skip
+        )
     copy_link.add_to_handout(**steering_query_params())

@@ -1,6 +1,6 @@
 """Benchmark: masked patch prediction against its baselines, and fine-tuning from it against training from scratch.
 
-Run `python tests/benchmarks/masked.py [--photos PHOTOS] [--labelled CLASSES] [--id masked]`; without photos, on
+Run `python tests/benchmarks/masked_patches.py [--photos PHOTOS] [--labelled CLASSES] [--id masked]`; without photos, on
 scikit-learn's handwritten digits. Colours are predicted for held-out photos; the baselines are the commonest colour of
 all, and the mean colour of what is left to see of the same photo. Both classifiers get the same steps, batches and rate.
 """

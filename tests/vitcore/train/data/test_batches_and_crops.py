@@ -11,7 +11,7 @@ from PIL import Image
 
 from tests.picture_files import oriented, saved
 from vitcore.train.data import photo_tensors
-from vitcore.train.data.batches_and_mixup import photos_of_step, places_in_batch
+from vitcore.train.data.batches_and_mixup import photo_indices_of_step, places_in_batch
 from vitcore.train.data.photo_sources import open_photo_source
 from vitcore.train.data.photo_tensors import EvaluationBatches, PhotosOnDevice, StreamedPhotos, open_batches
 from vitcore.train.data.photos import DataError, Photos
@@ -47,16 +47,16 @@ def same(a, b):
 @pytest.mark.parametrize("count, batch", [(40, 8), (41, 8), (3, 8), (1, 5), (8, 8), (100, 7)])
 def test_every_photo_once_an_epoch(count, batch):
     recipe = Recipe(batch=batch)
-    stream = np.concatenate([photos_of_step(recipe, count, step) for step in range(3 * count)])
+    stream = np.concatenate([photo_indices_of_step(recipe, count, step) for step in range(3 * count)])
     epochs = stream[: len(stream) // count * count].reshape(-1, count)
     assert (np.sort(epochs, 1) == np.arange(count)).all()
     assert count < 8 or len({tuple(epoch) for epoch in epochs}) == len(epochs), "each epoch has its own order"
-    assert photos_of_step(recipe, count, 2).tolist() == stream[2 * batch : 3 * batch].tolist()
+    assert photo_indices_of_step(recipe, count, 2).tolist() == stream[2 * batch : 3 * batch].tolist()
 
 
 def test_another_seed_is_another_plan():
-    a, b = (photos_of_step(Recipe(batch=64, seed=seed), 1000, 0) for seed in (0, 1))
-    assert not (a == b).all() and (a == photos_of_step(Recipe(batch=64), 1000, 0)).all()
+    a, b = (photo_indices_of_step(Recipe(batch=64, seed=seed), 1000, 0) for seed in (0, 1))
+    assert not (a == b).all() and (a == photo_indices_of_step(Recipe(batch=64), 1000, 0)).all()
 
 
 @pytest.mark.parametrize("passes, world", [(1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4)])
@@ -160,7 +160,7 @@ def test_targets_are_smoothed_labels():
     batch = made("resident", Recipe(**QUICK, label_smoothing=0.1)).batch(0)
     expected = 0.9 * torch.nn.functional.one_hot(batch.labels, 10) + 0.01
     assert torch.allclose(batch.targets, expected)
-    assert torch.equal(batch.labels, torch.from_numpy(digits().labels[photos_of_step(Recipe(**QUICK), 40, 0)]))
+    assert torch.equal(batch.labels, torch.from_numpy(digits().labels[photo_indices_of_step(Recipe(**QUICK), 40, 0)]))
 
 
 def test_mixup_mixes_pictures_and_targets_alike():
@@ -253,7 +253,7 @@ def test_small_arrays_are_kept_as_they_are():
     photos = digits()
     batches = made("resident", Recipe(image_px=8, patch_px=4, batch=8, crop_area=1.0, flip=False))
     batch = batches.batch(1)
-    original = photos.items[photos_of_step(batches.recipe, 40, 1)].transpose(0, 3, 1, 2)
+    original = photos.items[photo_indices_of_step(batches.recipe, 40, 1)].transpose(0, 3, 1, 2)
     assert np.allclose((batch.pixels.numpy() + 1) * 127.5, original, atol=1e-3)
 
 
@@ -315,7 +315,7 @@ def test_the_broken_are_listed_and_left_out(mixed, way):
 def test_a_broken_photo_is_replaced_by_the_next_one_planned():
     items = [saved(Image.new("RGB", (20, 20), (i, 0, 0)), "PNG") if i % 3 else b"no" for i in range(12)]
     photos, recipe = Photos("third", items, np.arange(12), tuple("abcdefghijkl")), Recipe(**QUICK)
-    planned = np.concatenate([photos_of_step(recipe, 12, step) for step in range(3)])
+    planned = np.concatenate([photo_indices_of_step(recipe, 12, step) for step in range(3)])
     expected = [next(i for i in planned[g:] if i % 3) for g in range(8)]
     assert made("streamed", recipe, photos).batch(0).labels.tolist() == expected
 

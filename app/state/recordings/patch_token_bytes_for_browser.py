@@ -53,14 +53,14 @@ class TokenView(NamedTuple):
     segments: int
 
     @property
-    def cut(self) -> bool:
+    def is_foreground_cut(self) -> bool:
         """Whether segments are one object and the rest."""
         return self.method == METHODS[1]
 
     @property
     def title(self) -> str:
         """The words that it has on the page."""
-        return "cut" if self.cut and self.view == "segments" else self.view
+        return "cut" if self.is_foreground_cut and self.view == "segments" else self.view
 
 
 @memory_cache.cached
@@ -145,9 +145,11 @@ def match_bytes(rec: Recording, other: Recording, kind: str, mask: bool) -> byte
     return np.array(rows, np.float32).tobytes()
 
 
-def segment_bytes(rec: Recording, other: Recording, shown: TokenView) -> bytes:
+def segment_bytes(rec: Recording, other: Recording, token_view: TokenView) -> bytes:
     """Segments of both photos at every layer, L × 2 × N signed bytes; −1 for patches that are left out."""
-    return _segment_bytes(rec, other, shown.kind, shown.mask, shown.method, 0 if shown.cut else shown.segments)
+    return _segment_bytes(
+        rec, other, token_view.kind, token_view.mask, token_view.method, 0 if token_view.is_foreground_cut else token_view.segments
+    )
 
 
 @memory_cache.cached
@@ -158,27 +160,27 @@ def _segment_bytes(rec: Recording, other: Recording, kind: str, mask: bool, meth
     return np.stack([segments(tokens, layer, method, count=count) for layer in tokens.layers]).astype(np.int8).tobytes()
 
 
-def shown_colours(rec: Recording, other: Recording, shown: TokenView, layer: int) -> NDArray[np.uint8]:
+def shown_colours(rec: Recording, other: Recording, token_view: TokenView, layer: int) -> NDArray[np.uint8]:
     """Colours (2, N, 3) of the patches of both photos as the page shows them.
 
     Where an object is told from the rest, patches have their own mean colour, the rest's is dark.
     """
-    if shown.view == "colours":
-        return components_of_layer(rec, other, shown.kind, shown.mask, shown.whiten, layer)[0]
-    if shown.view == "foreground":
-        first = components_of_layer(rec, other, shown.kind, shown.mask, shown.whiten, layer)[1]
-        return _object_colours(rec, other, shown, first > shown.threshold)
-    labels = np.frombuffer(segment_bytes(rec, other, shown), np.int8).reshape(-1, 2, rec.grid.patches)[layer]
-    if shown.cut:
-        return _object_colours(rec, other, shown, labels == 1)
+    if token_view.view == "colours":
+        return components_of_layer(rec, other, token_view.kind, token_view.mask, token_view.whiten, layer)[0]
+    if token_view.view == "foreground":
+        first = components_of_layer(rec, other, token_view.kind, token_view.mask, token_view.whiten, layer)[1]
+        return _object_colours(rec, other, token_view, first > token_view.threshold)
+    labels = np.frombuffer(segment_bytes(rec, other, token_view), np.int8).reshape(-1, 2, rec.grid.patches)[layer]
+    if token_view.is_foreground_cut:
+        return _object_colours(rec, other, token_view, labels == 1)
     return np.where(labels[..., None] < 0, np.uint8(LEFT_OUT), np.array(segment_rgb_colours(), np.uint8)[labels])
 
 
-def _object_colours(rec: Recording, other: Recording, shown: TokenView, is_object: NDArray[np.bool_]) -> NDArray[np.uint8]:
+def _object_colours(rec: Recording, other: Recording, token_view: TokenView, is_object: NDArray[np.bool_]) -> NDArray[np.uint8]:
     found = []
     for one, inside in zip((rec, other), is_object, strict=True):
         inside = inside.copy()
-        inside[left_out_patches(one, shown.mask)] = False
+        inside[left_out_patches(one, token_view.mask)] = False
         means = one.grid.cut(one.model_input.pixels).mean((1, 2))
         found.append(np.where(inside[:, None], means, DIMMED * means))
     return np.round(found).astype(np.uint8)

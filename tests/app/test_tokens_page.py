@@ -10,9 +10,9 @@ from visitor import App
 
 import vitcore
 from app import texts
-from app.state.jobs import photo_search
+from app.state.jobs import photo_search_job
 from app.state.memory import memory_cache
-from app.state.recordings import patch_tokens_for_browser
+from app.state.recordings import patch_token_bytes_for_browser
 from vitcore.assets import asset_path
 from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.tokens.photo_search import PhotoIndex
@@ -56,21 +56,25 @@ def test_the_picture_has_the_librarys_numbers(files, shipped, mask):
 
 def test_the_download_draws_what_the_page_shows(monkeypatch):
     taken = {}
-    monkeypatch.setattr("app.views.tokens.tokens_view.show_downloads", lambda make, key, **rest: taken.update(rest, make=make))
+    monkeypatch.setattr(
+        "app.views.tokens.tokens_controls_and_picture.show_downloads", lambda make, key, **rest: taken.update(rest, make=make)
+    )
     App("tokens", layer=str(LAYER)).fine()
     found = vitcore.pca(vitcore.patch_tokens(vitcore.load(), PHOTOS), LAYER)
     drawn = [raster.pixels.astype(int) for raster in taken["make"]().rasters]
     assert taken["colours"].shape == (2, 256, 3) and taken["share_of_variance"] == pytest.approx(found.share.sum(), abs=1e-3)
     for pixels, colours in zip(drawn, taken["colours"], strict=True):
         each = pixels.reshape(16, pixels.shape[0] // 16, 16, -1, 3).mean((1, 3)).reshape(256, 3)
-        differences = each - each[:1], (colours - colours[:1].astype(float)) * patch_tokens_for_browser.PHOTO_SHARE
+        differences = each - each[:1], (colours - colours[:1].astype(float)) * patch_token_bytes_for_browser.PHOTO_SHARE
         assert np.abs(differences[0] - differences[1]).max() < 3, "the detail has one mean in every patch"
 
 
 @pytest.mark.parametrize(("view", "method"), [("foreground", "kmeans"), ("segments", "kmeans"), ("segments", "normalised_cut")])
 def test_the_download_is_of_the_view_that_is_chosen(files, monkeypatch, view, method):
     taken = {}
-    monkeypatch.setattr("app.views.tokens.tokens_view.show_downloads", lambda make, key, **rest: taken.update(rest, make=make))
+    monkeypatch.setattr(
+        "app.views.tokens.tokens_controls_and_picture.show_downloads", lambda make, key, **rest: taken.update(rest, make=make)
+    )
     app = App("tokens", layer=str(LAYER), tokens_view=TEXT[f"tokens_view.{view}"], grouping=TEXT[f"grouping.{method}"]).fine()
     data, cut = given(app), method == "normalised_cut"
     read = lambda key, kind: np.frombuffer(files[data[key]], kind).reshape(12, 2, 256)[LAYER]  # noqa: E731
@@ -83,7 +87,7 @@ def test_the_download_is_of_the_view_that_is_chosen(files, monkeypatch, view, me
         if view == "segments" and not cut:
             assert len(np.unique(colours, axis=0)) == 1, "a segment has one colour"
         else:
-            np.testing.assert_allclose(colours, own if label else patch_tokens_for_browser.DIMMED * own, atol=1)
+            np.testing.assert_allclose(colours, own if label else patch_token_bytes_for_browser.DIMMED * own, atol=1)
     title = taken["make"]().title
     assert title == TEXT[f"title {'cut' if cut else view}"].format(layer=LAYER), "and is called so"
 
@@ -105,7 +109,7 @@ def test_a_second_photo_may_be_ones_own_and_goes_along_in_the_film(files, shippe
     from PIL import Image
 
     taken = {}
-    monkeypatch.setattr("app.views.tokens.tokens_view.show_downloads", lambda make, key, **rest: taken.update(rest))
+    monkeypatch.setattr("app.views.tokens.tokens_controls_and_picture.show_downloads", lambda make, key, **rest: taken.update(rest))
     mine = saved(corners((300, 200)), "PNG")
     app = App("tokens").fine().upload("mine.png", mine, "second_file")
     data = given(app)
@@ -135,11 +139,11 @@ def test_photos_nearest_to_the_photo_and_to_its_patch_of_the_gallery_and_of_a_fo
     assert wall(app) == [], "no photo is run before it is asked for"
     app.press("search")
     found = wall(app)
-    assert len(found) == photo_search.SHOWN and found == sorted(found, key=lambda one: -float(one.split(" · ")[-1]))
+    assert len(found) == photo_search_job.SHOWN and found == sorted(found, key=lambda one: -float(one.split(" · ")[-1]))
     assert "Chelsea" not in "".join(found), "the photo itself is no find"
     with monkeypatch.context() as patch:
         patch.setattr(PhotoIndex, "nearest", lambda *_: [])
-        assert len(wall(app.run())) == photo_search.SHOWN, "what was found is not looked for again"
+        assert len(wall(app.run())) == photo_search_job.SHOWN, "what was found is not looked for again"
     assert "Chelsea" not in "".join(wall(app.set(search_by="patch", patch=3)))
     assert "The other photos with the patch most like patch 3" in app.text("caption")
 
@@ -159,7 +163,7 @@ def test_photos_nearest_to_the_photo_and_to_its_patch_of_the_gallery_and_of_a_fo
     app.upload("mine.jpg", asset_path("samples/crab.jpg").read_bytes(), "search_files").press("search")
     assert [one.partition(" ")[0] for one in wall(app)] == ["mine.jpg"]
     assert len(list((tmp_path / "index").rglob("*.npy"))) == 2, "and keeps nothing of visitors on disk"
-    refused = photo_search.make_own_index(kinds["registers"], (str(tmp_path), ()), lambda done, count: None)
+    refused = photo_search_job.make_own_index(kinds["registers"], (str(tmp_path), ()), lambda done, count: None)
     assert refused == "This server is open to everybody, so it opens no folders of its own."
 
 

@@ -11,7 +11,7 @@ from app.components.figure import picture_container, show_downloads, show_explan
 from app.components.pending_choices import mark_controls_drawn, restore_pending_choices
 from app.shell import copy_link, load_page_visit, query_controls
 from app.state import step_animations
-from app.state.jobs import map_tests
+from app.state.jobs import map_test_jobs
 from app.state.recordings import covered_photos
 from app.state.visit.visit import Visit
 from app.views.cover import cover_message
@@ -53,7 +53,7 @@ def show_cover(model: str, text: texts.Prose) -> None:
     with pictures:
         cover(cover_message.cover_message(asked), key="cover", target=COVERED, fill_target=FILL)
     with st.container(horizontal=True, vertical_alignment="center"):
-        limits = text.joined((text["limits"], map_tests.map_robustness_sentences(vit, asked.map_name)))
+        limits = text.join_sentences((text["limits"], map_test_jobs.map_robustness_sentences(vit, asked.map_name)))
         show_explanation_fold(text["how"], limits, text["source"], is_map=True)
         cover_download_button(asked)
         outlier_masking.show_switch_if_outliers(visit, "cover")
@@ -115,10 +115,10 @@ def show_covering_question(visit: CoverVisit) -> None:
         effect = covered_photos.covering_effect(rec, code, fill, vit)
     except ModelError:
         return  # the last patch must stay: nothing to ask
-    still = effect.now == effect.label
+    still = effect.label_after == effect.label
     by_chance = [covered_photos.random_covering_probability(rec, count, fill, vit)] if guess_question.has_guessed(key) else []
     before, after, *chance = percents(effect.before, effect.after, *by_chance)
-    label, now = texts.escape_markdown(effect.label), texts.escape_markdown(effect.now)
+    label, now = texts.escape_markdown(effect.label), texts.escape_markdown(effect.label_after)
     facts = {"label": label, "now": now, "before": before, "after": after}
     with st.container(border=True):
         st.markdown(f"## {text['predict title']}")
@@ -126,7 +126,7 @@ def show_covering_question(visit: CoverVisit) -> None:
         options = [text["guess still"].format(**facts), text["guess other"]]
         beside = text.fill("predict chance", chance=chance[0], count=count) if chance else ""
         answer = text["answer still" if still else "answer other"].format(**facts)
-        guess_question.guess_before_answer(key, options, 0 if still else 1, text.joined((answer, beside)))
+        guess_question.guess_before_answer(key, options, 0 if still else 1, text.join_sentences((answer, beside)))
 
 
 def cover_download_button(visit: CoverVisit) -> None:

@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 from visitor import App
 
-from app.state.recordings import attention_for_browser, cached_recordings
+from app.state.recordings import attention_bytes_for_browser, cached_recordings
 from app.views.attention import pinned_tokens
 from vitcore.analysis import attention_as_bytes, head_descriptions
 from vitcore.analysis.rollout import rollout
@@ -167,7 +167,7 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
         assert {0, 1, 2, 3, 700} <= set(spec["queries"]) and len(files[spec["url"]]) <= 800_000
         assert len(spec["queries"]) > 100, "as many as fit"
         close(attention_as_bytes.decode_weights(block_of(data, files, 1)), rec.maps[1][:, spec["queries"]])
-        assert f"{attention_for_browser.query_stride(rec, vit.heads)} patches apart" in data["coarse"]
+        assert f"{attention_bytes_for_browser.query_stride(rec, vit.heads)} patches apart" in data["coarse"]
         strip = np.frombuffer(files[data["atlas"]["url"]], np.uint8)
         assert not data["atlas"]["whole"] and strip.size == 3 * 16 * 16
         data = given(app.set(direction="gets", rolled=True))
@@ -208,12 +208,12 @@ def test_every_word_is_there_in_every_language(lang, files):
 
 def test_thumbnails_of_a_large_grid_are_means():
     maps = np.random.default_rng(0).random((2, 37, 20)).astype(np.float16)
-    small = attention_for_browser._downsample(maps, 16, 16)
+    small = attention_bytes_for_browser._downsample(maps, 16, 16)
     assert small.shape == (2, 16, 16)
     edges = np.append(np.arange(16) * 37 // 16, 37), np.append(np.arange(16) * 20 // 16, 20)
     expected = maps[1, edges[0][5] : edges[0][6], edges[1][9] : edges[1][10]].astype(np.float64).mean()
     assert small[1, 5, 9] == pytest.approx(expected, rel=1e-4)
-    assert attention_for_browser._downsample(maps[:, :16, :16], 16, 16).dtype == np.float16
+    assert attention_bytes_for_browser._downsample(maps[:, :16, :16], 16, 16).dtype == np.float16
 
 
 def test_addresses_lead_to_the_bytes_and_a_link_may_write_a_photo_with_a_capital():

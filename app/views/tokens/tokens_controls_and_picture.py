@@ -11,7 +11,7 @@ from app.components.pending_choices import mark_controls_drawn, restore_pending_
 from app.components.tokens.tokens import VIEWS, tokens
 from app.shell import load_page_visit, photo_picker, query_controls, shared_selection
 from app.state import step_animations
-from app.state.recordings import cached_recordings, patch_tokens_for_browser
+from app.state.recordings import cached_recordings, patch_token_bytes_for_browser
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
 from app.views.tokens.photo_search_section import show_photo_search
@@ -40,13 +40,13 @@ def show_tokens(model: str, text: texts.Prose) -> None:
     chosen = _controls(visit)
     below = st.container()
     with pictures:
-        if said := patch_tokens_for_browser.why_no_tokens(visit.recording, chosen.source):
+        if said := patch_token_bytes_for_browser.why_no_tokens(visit.recording, chosen.source):
             st.info(escape_markdown(said), icon=":material/info:")
         else:
             tokens(tokens_message(chosen), key="tokens", targets=TARGETS)
             with below:
                 tokens_download_button(chosen)
-    show_explanation_fold(text["how"], text.joined((text["limits"], _matched_sentences(chosen))))
+    show_explanation_fold(text["how"], text.join_sentences((text["limits"], _matched_sentences(chosen))))
     if not said:
         show_photo_search(chosen)
         show_word_match(chosen)
@@ -55,7 +55,7 @@ def show_tokens(model: str, text: texts.Prose) -> None:
 
 def _matched_sentences(visit: TokensVisit) -> str:
     """How often a best match of such tokens finds the part that it should, of the photos on which parts were marked."""
-    found = patch_tokens_for_browser.marked_point_accuracy(visit.source, visit.layer, visit.vit)
+    found = patch_token_bytes_for_browser.marked_point_accuracy(visit.source, visit.layer, visit.vit)
     if found is None:
         return ""
     shares = {name: percent(getattr(found, name), 0) for name in ("matched", "same_place", "by_chance")}
@@ -67,7 +67,7 @@ def _controls(visit: Visit) -> TokensVisit:
     text, vit = visit.texts, visit.vit
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="tokens_controls"):
         second = photo_picker.second_photo_menu(visit, text["second photo"])
-        words = {kind: f"kind {kind}" for kind in patch_tokens_for_browser.KINDS}
+        words = {kind: f"kind {kind}" for kind in patch_token_bytes_for_browser.KINDS}
         kind = query_controls.word_menu(text["kind"], text, words, "tokens_of", width=200, help=text["kind help"])
         layer = query_controls.layer_slider(text["layer control"], vit, DEPTH * vit.blocks // 4, width=200)
         patch = query_controls.optional_number_input(text["patch control"], shared_selection.PATCH, visit.grid.patches, width=120)
@@ -75,11 +75,13 @@ def _controls(visit: Visit) -> TokensVisit:
             view = query_controls.button_row(text, "tokens_view", list(VIEWS))
             lines = st.toggle(text["matches"], key="match_lines", bind="query-params", help=text["matches help"])
             whiten = st.toggle(text["whiten"], True, key="whiten", bind="query-params", help=text["whiten help"])
-            query_controls.keep_in_range("threshold", -MOST_DEVIATIONS, MOST_DEVIATIONS, 0.0)  # the page's picture sets it, too
+            query_controls.keep_control_in_range(
+                "threshold", -MOST_DEVIATIONS, MOST_DEVIATIONS, 0.0
+            )  # the page's picture sets it, too
             threshold = st.slider(text["threshold"], -MOST_DEVIATIONS, MOST_DEVIATIONS, 0.0, 0.1, key="threshold",
                                   bind="query-params", help=text["threshold help"])  # fmt: skip
-            method = query_controls.button_row(text, "grouping", list(patch_tokens_for_browser.METHODS))
-            most = min(patch_tokens_for_browser.MOST_SEGMENTS, visit.grid.patches)
+            method = query_controls.button_row(text, "grouping", list(patch_token_bytes_for_browser.METHODS))
+            most = min(patch_token_bytes_for_browser.MOST_SEGMENTS, visit.grid.patches)
             count = query_controls.slider(text["segment count"], "segments", 2, most, min(USUAL_SEGMENTS, most))
             outlier_masking.outlier_masking_switch(visit, "tokens")
     return replace(visit, patch=patch, layer=layer).extend(
@@ -100,8 +102,8 @@ def _controls(visit: Visit) -> TokensVisit:
 def tokens_download_button(visit: TokensVisit) -> None:
     """The picture as it is shown of the layer that is chosen, and its principal components."""
     both, grid, mode, layer, shown = visit.both, visit.grid, visit.mode, visit.layer, visit.shown
-    _, first, share = patch_tokens_for_browser.components_of_layer(*both, visit.source, shown.mask, visit.whiten, layer)
-    colours = patch_tokens_for_browser.shown_colours(*both, shown, layer)
+    _, first, share = patch_token_bytes_for_browser.components_of_layer(*both, visit.source, shown.mask, visit.whiten, layer)
+    colours = patch_token_bytes_for_browser.shown_colours(*both, shown, layer)
     photos = [cached_recordings.input_picture(one)[0] for one in both]
     names = (visit.recording.photo.name, visit.second_title)
     title = outlier_masking.title_with_masking(visit.texts[f"title {shown.title}"].format(layer=layer), shown.mask)

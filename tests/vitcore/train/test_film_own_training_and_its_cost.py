@@ -17,7 +17,7 @@ from vitcore.train import film_files, run_folder
 from vitcore.train.film.compute_frame import compute_film_frame
 from vitcore.train.film.film_writer import FilmWriter
 from vitcore.train.film.find_vit import find_vit
-from vitcore.train.film.frame_spacing import FrameSpacing
+from vitcore.train.film.frame_spacing import FrameScheduler
 from vitcore.train.recipe import FILMED
 from vitcore.train.run_folder import RunError
 from vitcore.train.trainer.run_training import run_training
@@ -234,7 +234,7 @@ class Clock:
 def told(steps: int | None, length: int, step_s: float, frame_s: float, slow_s: float = 0.0) -> tuple[list[int], float]:
     """The steps whose frames are kept of a training of so many seconds a step, and the share of the time they took."""
     clock = Clock()
-    spacing = FrameSpacing(steps, clock=clock)
+    spacing = FrameScheduler(steps, clock=clock)
     kept = []
     for step in range(length + 1):
         clock.now += (step_s + (slow_s if step == 1 else 0)) if step else 0

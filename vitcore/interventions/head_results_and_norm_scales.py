@@ -43,19 +43,19 @@ def no_model_activation_error(vit: Vit, name: str) -> ModelError:
     return ModelError("{name} has no {activation} that can be identified.", name=vit.display_name, activation=name)
 
 
-def model_activation_function(vit: Vit, name: str, seen: dict[Any, list[Tensor]]) -> Callable[[], Tensor]:
+def deferred_model_activation(vit: Vit, name: str, hook_outputs: dict[Any, list[Tensor]]) -> Callable[[], Tensor]:
     """What gives an activation of the whole model. Raises: ModelError, for one that is not what its name says."""
     if name == "ln_final_scale":
-        return norm_scale_function(vit.module.norm, seen[name, None][0], no_model_activation_error(vit, name))
+        return deferred_norm_scale(vit.module.norm, hook_outputs[name, None][0], no_model_activation_error(vit, name))
     if name == "ln_final":
-        return partial(_same, seen[name, None][0])
-    patches = seen["embed", None][0]
+        return partial(_same, hook_outputs[name, None][0])
+    patches = hook_outputs["embed", None][0]
     patches = patches.flatten(1, 2) if patches.ndim == 4 else patches  # (B, rows, cols, D)
     if patches.shape[1] != vit.grid.patches:
         raise no_model_activation_error(vit, name)
     if name == "embed":
         return partial(_same, patches)
-    table, embedded, prefix = position_table(vit), seen["embedded", None][0], vit.grid.prefix
+    table, embedded, prefix = position_table(vit), hook_outputs["embedded", None][0], vit.grid.prefix
     if table is None or embedded.shape[1] != vit.grid.tokens:
         raise no_model_activation_error(vit, name)
     positions = torch.zeros_like(embedded)
@@ -65,7 +65,7 @@ def model_activation_function(vit: Vit, name: str, seen: dict[Any, list[Tensor]]
     return partial(_same, positions)
 
 
-def norm_scale_function(norm: Any, x: Tensor, refusal: ModelError) -> Callable[[], Tensor]:
+def deferred_norm_scale(norm: Any, x: Tensor, refusal: ModelError) -> Callable[[], Tensor]:
     """What gives √(variance + ε) of a LayerNorm's input, (B, T, 1), or √(mean square + ε) of an RMSNorm's; else the refusal."""
     eps, centred = getattr(norm, "eps", None), isinstance(norm, nn.LayerNorm)
     if eps is None or not (centred or "rmsnorm" in type(norm).__name__.lower()):
@@ -73,7 +73,7 @@ def norm_scale_function(norm: Any, x: Tensor, refusal: ModelError) -> Callable[[
     return lambda: ((x.var(-1, unbiased=False, keepdim=True) if centred else x.square().mean(-1, keepdim=True)) + eps).sqrt()
 
 
-def head_results_function(vit: Vit, layer: int, z: Tensor) -> Callable[[], Tensor]:
+def deferred_head_results(vit: Vit, layer: int, z: Tensor) -> Callable[[], Tensor]:
     """What gives the part of each head in what a layer's projection makes of z (B, T, H, d): (B, T, H, D), without its bias."""
     projections = [vit.module.get_submodule(part) for part in find_site(vit, "z", layer).parts]
     if not all(isinstance(one, nn.Linear) for one in projections):

@@ -71,8 +71,8 @@ def show_question_stepper(sheet: QuizSheet, place: int) -> None:
     text, menu, questions = sheet.text, texts.prose("menu"), sheet.quiz.questions
     names = [menu[one.page] for one in questions]
     spoken = [text["spoken"].format(number=i, count=len(names), name=name) for i, name in enumerate(names, 1)]
-    stepper(names, spoken, place + 1, key="quiz_steps", target="question", label=text["steps"], before=text["before"],
-          after=text["after"], clicker=lecture_mode.is_lecture(), titled=True)  # fmt: skip
+    stepper(names, spoken, place + 1, key="quiz_steps", target="question", label=text["steps"], back_label=text["before"],
+          next_label=text["after"], clicker=lecture_mode.is_lecture(), titled=True)  # fmt: skip
 
 
 def show_quiz_question(sheet: QuizSheet, place: int) -> None:

@@ -32,7 +32,7 @@ def show_model_card(card: ModelCard, with_paper: bool = True) -> None:
     maker = text["about maker"] if card.name == DEFAULT_MODEL else ""
     sentences = [*model_caution_notes(card).values(),
             text["about top1"].format(top1=card.top1) if card.top1 else text["about no classes"] if card.data else "",
-            text.joined((maker, text["about data"].format(data=say(data)) if data else "")), say(trained.get("limits", "")),
+            text.join_sentences((maker, text["about data"].format(data=say(data)) if data else "")), say(trained.get("limits", "")),
             "" if card.teacher or trained or card.data else text["about none"]]  # fmt: skip
     if texts.language() != texts.DEFAULT and not (card.data and not card.top1):
         sentences.append(text["about names"])
@@ -92,9 +92,9 @@ def show_assumed_answers(place: DeltaGenerator) -> bool:
     assumed = current_model.assumed_answers()
     if assumed:
         text, few = texts.prose("common"), list(assumed)[:SHOWN_ASSUMED]
-        keys = text.listed(few) + ("…" if len(assumed) > len(few) else "")
+        keys = text.join_names(few) + ("…" if len(assumed) > len(few) else "")
         with place.popover(text["assumed short"].format(keys=texts.escape_markdown(keys)), icon=":material/help:", key="assumed"):
-            every = text.listed(f"{key}={value}" for key, value in assumed.items())
+            every = text.join_names(f"{key}={value}" for key, value in assumed.items())
             st.markdown(text["assumed"].format(assumed=texts.escape_markdown(every)))
     return bool(assumed)
 
@@ -150,7 +150,7 @@ def model_caution_notes(card: ModelCard) -> dict[str, str]:
     taught = text["taught"].format(teacher=card.teacher) if card.teacher else ""
     attention_teacher = text["taught looker"].format(looker=card.looker) if card.looker else ""
     species = model_card_tables.species_sentence(_training_facts(card.name), text)
-    notes = {"species": species, "weak": weak_accuracy_warning(card), "taught": text.joined([taught, attention_teacher])}
+    notes = {"species": species, "weak": weak_accuracy_warning(card), "taught": text.join_sentences([taught, attention_teacher])}
     return {name: said for name, said in notes.items() if said}
 
 

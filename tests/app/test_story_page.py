@@ -10,7 +10,7 @@ from visitor import App
 import vitcore
 from app import texts
 from app.state.photos import sample_photos
-from app.views.story import story_view, token_steps
+from app.views.story import story_stepper_and_steps, token_steps
 from app.views.story.story_step import StoryStep
 from vitcore.forward.block_activations import project_patch, trace_token
 from vitcore.forward.logit_lens import logit_lens
@@ -30,7 +30,7 @@ PARTS = ("question", "options", "answer", "notes")
 
 def found(text: texts.Prose, step: str, variant: str, part: str = "") -> str | None:
     """The key a step looks up for a kind of model."""
-    row = next(row for row in story_view.STORY_STEPS if row.key == step)
+    row = next(row for row in story_stepper_and_steps.STORY_STEPS if row.key == step)
 
     class Seen:
         pass
@@ -66,9 +66,11 @@ def test_a_step_is_short_and_complete(lang):
 
 
 def test_nine_steps_all_tested_and_links_lead_to_the_right_ones():
-    assert [row.key for row in story_view.STORY_STEPS] == list(VARIANTS) and len(story_view.STORY_STEPS) == 9
-    assert story_view.STORY_STEPS[story_view.BLOCK_STEP - 1].key == "block"
-    assert story_view.STORY_STEPS[LOGIT_LENS_STORY_STEP - 1].key == "depth", "the quiz leads there"
+    assert [row.key for row in story_stepper_and_steps.STORY_STEPS] == list(VARIANTS) and len(
+        story_stepper_and_steps.STORY_STEPS
+    ) == 9
+    assert story_stepper_and_steps.STORY_STEPS[story_stepper_and_steps.BLOCK_STEP - 1].key == "block"
+    assert story_stepper_and_steps.STORY_STEPS[LOGIT_LENS_STORY_STEP - 1].key == "depth", "the quiz leads there"
 
 
 @pytest.mark.parametrize("lang", ["zh-CN", "zh-TW"])
@@ -85,7 +87,7 @@ def test_translations_name_the_same_numbers(lang):
 @pytest.mark.parametrize("lang", ["en", "zh-TW"])
 def test_every_step_of_the_model_that_ships(lang):
     app = App("story", lang=lang)
-    for number, row in enumerate(story_view.STORY_STEPS, 1):
+    for number, row in enumerate(story_stepper_and_steps.STORY_STEPS, 1):
         app.set(step=number).fine()
         text = texts.prose("story", lang)
         assert app.at.header[0].value == f"{number} · {text[f'{row.key} name']}"
@@ -106,7 +108,7 @@ def test_every_step_of_every_kind_of_model(kind, kinds, offer):
         app.set(step=number, patch=vit.grid.patches - 1).fine()
         assert not app.at.warning and not app.at.error
         assert len(app.pictures()) >= 2 or app.at.info
-    app.set(step=story_view.BLOCK_STEP).set(layer=vit.blocks - 1).fine()
+    app.set(step=story_stepper_and_steps.BLOCK_STEP).set(layer=vit.blocks - 1).fine()
 
 
 def test_how_its_positions_came_about_and_which_side_of_e_is_which():

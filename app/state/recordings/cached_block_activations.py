@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 class PatchSimilarity:
     """The patches whose embeddings are most and least like one patch's, and its own cut a pixel further: cosines."""
 
-    most: int
-    most_cosine: float
-    least: int
-    least_cosine: float
-    to_right: bool  # whether it was cut further to the right, else to the left
-    shifted_cosine: float
+    most_similar: int
+    most_similar_cosine: float
+    least_similar: int
+    least_similar_cosine: float
+    is_shifted_right: bool  # whether it was cut further to the right, else to the left
+    one_pixel_shift_cosine: float
 
 
 @memory_cache.cached
