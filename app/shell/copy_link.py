@@ -88,7 +88,7 @@ def link_limits_sentence(text: texts.Prose, slug: str) -> str:
     uses_model = slug not in ("train", "learn")
     if uses_model and state.get("photo") == uploaded_photo.PHOTO_ID and uploaded_photo.current_uploaded_photo():
         sentences.append(text["lacks photo quiz" if slug == "quiz" else "lacks photo"])
-    if state.get(photo_picker.SECOND_PHOTO_MENUS.get(slug, "")) in uploaded_photo.KINDS:
+    if (menu := photo_picker.SECOND_PHOTO_MENUS.get(slug)) and state.get(menu) in uploaded_photo.KINDS:
         sentences.append(text["lacks second photo"])
     model = state.get("model") if uses_model else state.get("film") if slug == "learn" else f"runs/{state.get('run') or ''}"
     if slug == "compare" and str(state.get("b") or "").startswith("runs/"):
