@@ -213,7 +213,7 @@ def test_the_wall_of_views_sees_one_that_computes(tmp_path):
         "def f():\n    import numpy as np\n    from matplotlib import cm\n    from vitcore.models import load_model\n"
         "    from vitcore.train.trainer import conduct\n    from vitcore.analysis import filters\n"
     )
-    arithmetic = {"matplotlib", "numpy", "scipy.stats", "vitcore.analysis.filter_components_and_frequencies"}
+    arithmetic = {"matplotlib", "numpy", "scipy.stats", "vitcore.analysis.filters"}
     assert computed(file) == {*arithmetic, "vitcore.models.load_model", "vitcore.train.trainer.conduct"}
 
 
@@ -257,10 +257,12 @@ CACHING = [ROOT / "app" / f"{name}.py" for name in (
     "state/photos/sample_photos state/training/films state/training/training_estimate texts"
 ).split()]  # small things, by their number  # fmt: skip
 KEEPING = [ROOT / "app" / "state" / f"{name}.py" for name in (
-    "reports jobs/map_tests jobs/photo_search photos/photo_collections photos/sample_photos models/live_onnx_graph "
-    "models/loaded_models recordings/model_comparisons models/model_weights recordings/attention_for_browser "
-    "recordings/look_for_browser recordings/block_activations recordings/covered_photos recordings/interventions "
-    "recordings/cached_outliers recordings/cached_recordings recordings/relevance_maps recordings/patch_tokens_for_browser "
+    "reports jobs/map_test_jobs jobs/photo_search_job photos/photo_collections photos/sample_photos models/live_onnx_graph "
+    "models/loaded_models recordings/model_comparisons models/model_weights recordings/attention_bytes_for_browser "
+    "recordings/look_bytes_for_browser recordings/cached_block_activations recordings/covered_photos "
+    "recordings/cached_interventions "
+    "recordings/cached_outliers recordings/cached_recordings recordings/relevance_maps "
+    "recordings/patch_token_bytes_for_browser "
     "recordings/photo_patches training/films training/run_status training/training_preview"
 ).split()]  # by bytes  # fmt: skip
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:  # what mypy and editors see; at run time a name is imported w
     from vitcore.interventions.activations import cache as cache
     from vitcore.interventions.component_switches import switch_off as switch_off
     from vitcore.interventions.component_switches import switchable_components as switchable_components
-    from vitcore.interventions.edit_model import EditedModelBuilder as EditedModelBuilder
-    from vitcore.interventions.edit_model import edit as edit
+    from vitcore.interventions.edits import Edits as Edits
+    from vitcore.interventions.edits import edit as edit
     from vitcore.interventions.head_ablation import head_ablation as head_ablation
     from vitcore.interventions.mean_activations import mean_activations as mean_activations
     from vitcore.interventions.steering import steer as steer
@@ -70,7 +70,7 @@ __getattr__, __dir__, __all__ = offer_names(__name__, {  # by the module that th
     "forward.relevance": "relevance", "grid": "Grid", "images": "PhotoError open_photo",
     "interventions.activation_patching": "ActivationPatching activation_patching",
     "interventions.activations": "Activations cache", "interventions.component_switches": "switch_off switchable_components",
-    "interventions.edit_model": "Edits edit", "interventions.head_ablation": "head_ablation",
+    "interventions.edits": "Edits edit", "interventions.head_ablation": "head_ablation",
     "interventions.mean_activations": "mean_activations", "interventions.steering": "steer steering_direction steering_sweep",
     "models.assembly.wrap": "wrap", "models.load_model": "Vit inspect load", "models.model_cards": "ModelError",
     "tokens.patch_tokens": "PatchTokens patch_tokens", "tokens.pca": "TokenPca pca", "tokens.segments": "segments",

@@ -80,7 +80,7 @@ def restore_pending_choices(*bound: str, another_page: bool = False) -> None:
     for control, choice in list(pending.items()):
         if control in reverted and not touched:
             restored[control] = choice.value
-            pending[control] = choice._replace(drawn=False)
+            pending[control] = choice._replace(is_drawn=False)
         elif choice.is_drawn or control not in now or now[control] != choice.value:
             del pending[control]
     if reverted:
@@ -111,7 +111,7 @@ def mark_controls_drawn(*controls: str) -> None:
     pending = st.session_state.get(PENDING_STATE, {})
     for control in controls or list(pending):
         if control in pending:
-            pending[control] = pending[control]._replace(drawn=True)
+            pending[control] = pending[control]._replace(is_drawn=True)
     if controls:
         return
     _remember_values(_control_values(), set(st.query_params))

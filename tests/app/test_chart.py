@@ -7,7 +7,7 @@ import pytest
 
 from app.components.chart.chart import chart_spec
 from vitcore import figures
-from vitcore.analysis import filter_components_and_frequencies
+from vitcore.analysis import filters
 from vitcore.figures.charts.training_figures import TrainingCurve
 from vitcore.figures.theme_colours import DIVERGING, HEAT, gradient_stops
 
@@ -17,12 +17,12 @@ RNG = np.random.default_rng(0)
 @pytest.fixture
 def drawn(rec, shipped):
     grid = rec.grid
-    basis = filter_components_and_frequencies.principal_components(RNG.normal(size=(24, 3, 8, 8)))
+    basis = filters.principal_components(RNG.normal(size=(24, 3, 8, 8)))
     cosine = np.eye(grid.patches)
     return {
         "distance": figures.attention_distance(rec.distance_px, grid, 50.0),
         "rollout": figures.rollout(rec.rollout(), rec.model_input.pixels, grid),
-        "filters": figures.filters(filter_components_and_frequencies.components_as_picture(basis.vectors[:28]), basis.variance),
+        "filters": figures.filters(filters.components_as_picture(basis.vectors[:28]), basis.variance),
         "answer": figures.predictions(rec.top_classes()),
         "positions": figures.position_similarity(cosine, grid), "tile": figures.cosine_map(cosine[3], grid, "t"),
         "scree": figures.scree_plot(basis.variance, 5), "masked": figures.masked_photo(rec.model_input.pixels, grid, "t"),

@@ -84,7 +84,7 @@ def test_a_handout_shows_the_names_and_its_numbers_keep_the_labels(shipped):
     rec = vitcore.record(shipped, SAMPLES / "red-panda.jpg", maps=[11])
     with using_translation(texts.translation_table("zh-CN")):
         facts = collect_model_facts(shipped)
-        shown = handout(shipped, rec, model_facts=facts).decode()
+        shown = handout(shipped, rec, model_facts=facts).decode().replace("\N{NO-BREAK SPACE}%", " %")
         assert "它的预测：小熊猫，99.9 %" in shown and "ImageNet 对这张照片" not in shown
         assert report_numbers(shipped, rec, ReportSettings(), facts)["top5"][0][0] == "lesser panda"
 

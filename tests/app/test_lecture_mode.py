@@ -67,8 +67,8 @@ def test_a_question_mark_shows_the_keys_of_the_app_once():
 
 
 def test_what_is_for_a_class_leads_to_the_poll():
-    links = App("train").fine().at.get("page_link")
-    assert [link.proto.page for link in links if link.label == texts.prose("poll", "en")["poll"]] == ["live"]
+    led = App("train").press("desk_poll").fine()
+    assert "poll_open" in [one.key for one in led.at.button]
 
 
 def test_a_link_opens_a_lecture():

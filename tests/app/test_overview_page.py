@@ -140,10 +140,10 @@ def test_the_five_pictures_are_the_recordings_numbers(files, rec, shipped):
 
 def test_the_components_that_are_framed_make_most_of_the_embedding(rec, shipped):
     """Against the embedding itself: a component's part is the spread over filters of what it adds to them."""
-    from vitcore.analysis import filter_components_and_frequencies, patches
+    from vitcore.analysis import filters, patches
 
     kernel = load_model.first_layer_filters(shipped)
-    fitted = filter_components_and_frequencies.principal_components(kernel)
+    fitted = filters.principal_components(kernel)
     cut = patches.normalise_pixels(patches.split_patches(rec.model_input.pixels, shipped.patches), shipped.mean, shipped.std)
     rows = kernel.transpose(0, 2, 3, 1).reshape(len(kernel), -1)
     weights = (rows - rows.mean(0)) @ fitted.vectors.reshape(len(fitted.vectors), -1).T  # filter × component
@@ -155,7 +155,7 @@ def test_the_components_that_are_framed_make_most_of_the_embedding(rec, shipped)
         .astype(float)
     )
     assert set(np.argsort(spread)[-3:]) == set(np.argsort(parts, kind="stable")[-3:])
-    exact = np.abs(filter_components_and_frequencies.component_projections(cut, fitted, look_bytes_for_browser.MAX_COMPONENTS)[37])
+    exact = np.abs(filters.component_projections(cut, fitted, look_bytes_for_browser.MAX_COMPONENTS)[37])
     assert np.allclose(exact / exact.max(), spread / spread.max())
 
 

@@ -15,7 +15,7 @@ from app.state.models import model_weights
 from app.state.photos import sample_photos
 from app.state.recordings.distance_table import DistanceTable
 from app.views.distance import distance_sentences
-from vitcore.analysis import attention_distance, filter_components_and_frequencies, filter_patterns, patches, position_embeddings
+from vitcore.analysis import attention_distance, filter_patterns, filters, patches, position_embeddings
 from vitcore.grid import Grid
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL
@@ -154,7 +154,7 @@ def test_shuffled_patches_with_their_positions_give_the_same_answer(kind, kinds,
 
 def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     app = App("filters", components="12").fine()
-    found = filter_components_and_frequencies.principal_components(load_model.patch_kernel(shipped))
+    found = filters.principal_components(load_model.patch_kernel(shipped))
     assert np.allclose(model_weights.filter_components(DEFAULT_MODEL).variance, found.variance)
     assert app.chart("The first 12")
     position = App("positions", position="40").fine()
@@ -309,7 +309,7 @@ def test_the_filters_page_says_how_many_components_are_needed():
     said = " ".join(app.sentences("markdown"))
     assert f"{1 + int((np.cumsum(variance) < 0.9).sum())} of {len(variance)} components" in said
     assert f"Component 3 explains **{100 * variance[2]:.1f} % of the variance**" in said
-    found = filter_components_and_frequencies.component_kinds(model_weights.filter_components(DEFAULT_MODEL).vectors[:28])
+    found = filters.component_kinds(model_weights.filter_components(DEFAULT_MODEL).vectors[:28])
     assert f"28 components shown, **{found.colour} are mostly colour**" in said and f" {found.smooth} are smooth" in said
     holds = f"hold {100 * variance[:28].sum():.1f} % of the variance among the filters, and "
     assert holds in " ".join(app.sentences("caption"))

@@ -26,7 +26,7 @@ from app.shell import copy_link
 from app.state.jobs import report_zip
 from app.state.photos import sample_photos
 from app.state.recordings import covered_photos
-from vitcore.analysis import filter_components_and_frequencies
+from vitcore.analysis import filters
 from vitcore.assets import asset_path
 from vitcore.models import load_model
 from vitcore.report import report_bundle
@@ -139,7 +139,7 @@ def test_the_handout_s_numbers_are_the_app_s(shipped):
     rec = vitcore.record(shipped, sample_photos.SAMPLES / "cat.jpg")
     assert [name for name, _ in said["top5"]] == [name for name, _ in rec.top_classes()]
     assert np.allclose([share for _, share in said["top5"]], [share for _, share in rec.top_classes()], atol=1e-6)
-    found = filter_components_and_frequencies.principal_components(load_model.first_layer_filters(shipped))
+    found = filters.principal_components(load_model.first_layer_filters(shipped))
     assert np.allclose(said["filters_variance"], found.variance[:28])
 
 

@@ -44,7 +44,7 @@ def table(title: str, rows: dict[str, list[float]], bar: float, unit: str = "ms"
 def analyses(runs: int) -> None:
     """A new photo through all five analyses of the default model, as the app asks for them."""
     from app.state.photos import sample_photos
-    from vitcore.analysis import filter_components_and_frequencies, patches, position_embeddings
+    from vitcore.analysis import filters, patches, position_embeddings
     from vitcore.forward.block_activations import patch_embeddings
     from vitcore.forward.recording import record
     from vitcore.images import open_photo
@@ -60,7 +60,7 @@ def analyses(runs: int) -> None:
         rec.rollout(), rec.top_classes()
 
     def of_the_model() -> None:
-        filter_components_and_frequencies.principal_components(load_model.patch_kernel(vit))
+        filters.principal_components(load_model.patch_kernel(vit))
         position_embeddings.position_similarity(load_model.position_embeddings(vit))
 
     ways = {

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import vitcore
-from vitcore.analysis import attention_distance, filter_components_and_frequencies, position_embeddings
+from vitcore.analysis import attention_distance, filters, position_embeddings
 from vitcore.analysis.rollout import map_overlap
 from vitcore.attention_capture import AttentionCapture
 from vitcore.models import load_model
@@ -81,10 +81,10 @@ def test_as_many_components_as_are_said_are_needed(looked, subtests):
     rows = kernel.reshape(len(kernel), -1).astype(np.float64)
     of_covariance = np.linalg.eigvalsh(np.cov(rows.T))[::-1].clip(0)
     total = np.cumsum(of_covariance) / of_covariance.sum()
-    variance = filter_components_and_frequencies.principal_components(kernel).variance
+    variance = filters.principal_components(kernel).variance
     for share in (0.5, 0.9, 0.99):
         with subtests.test(share):
-            count = filter_components_and_frequencies.components_for_variance(variance, share)
+            count = filters.components_for_variance(variance, share)
             assert total[count - 1] >= share - 1e-6 and (count == 1 or total[count - 2] < share)
 
 

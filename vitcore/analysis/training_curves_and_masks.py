@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import uniform_distance_px
-from vitcore.analysis.filter_components_and_frequencies import low_frequency_share
+from vitcore.analysis.filters import low_frequency_share
 from vitcore.analysis.patches import join_patches, split_patches
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.grid import Grid

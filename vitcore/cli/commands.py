@@ -168,7 +168,7 @@ def draw_patches(args: argparse.Namespace, vit: Vit) -> None:
 def draw_filters(args: argparse.Namespace) -> None:
     """Principal components of the patch embedding's kernel, or of a hybrid's root convolution."""
     from vitcore import figures
-    from vitcore.analysis.filter_components_and_frequencies import components_as_picture, principal_components
+    from vitcore.analysis.filters import components_as_picture, principal_components
     from vitcore.models import load_model
 
     vit = load_from_flags(args)

@@ -29,7 +29,7 @@ BATCH = 32
 Progress = Callable[[int, int], object]  # told how many are done, of how many
 
 
-def ignore_progress(done: int, count: int) -> None:
+def no_progress(done: int, count: int) -> None:
     """Progress that is told to nobody: does nothing."""
 
 
@@ -48,7 +48,7 @@ def cover_patches(
 
 def logits_without_patches(
     vit: Vit, pixels: NDArray[np.uint8], patch_sets: Sequence[Collection[int]], fill: str = "mean", seed: int = 0,
-    batch: int = BATCH, on_progress: Progress = ignore_progress,
+    batch: int = BATCH, on_progress: Progress = no_progress,
 ) -> NDArray[np.float32]:  # fmt: skip
     """Logits (S, classes) of one input (H, W, 3), each without one of S sets of patches; fills as of `cover_patches`.
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.errors import check_choice
-from vitcore.faithfulness.covered_patches import BATCH, Progress, answer_reads_patches, ignore_progress, logits_without_patches
+from vitcore.faithfulness.covered_patches import BATCH, Progress, answer_reads_patches, logits_without_patches, no_progress
 from vitcore.forward.recordings.model_inputs import pixels_for_model
 from vitcore.images import PhotoSource
 from vitcore.models.vit import Vit, class_index
@@ -52,7 +52,7 @@ class DeletionCurve:
 
 def deletion_curves(
     vit: Vit, photo: PhotoSource, maps: Mapping[str, NDArray], *, target: int | str | None = None, fill: str = "removed",
-    steps: int = STEPS, seed: int = 0, batch: int = BATCH, on_progress: Progress = ignore_progress,
+    steps: int = STEPS, seed: int = 0, batch: int = BATCH, on_progress: Progress = no_progress,
 ) -> dict[str, DeletionCurve]:  # fmt: skip
     """One curve for each map (rows, cols) of a photo, cropped as `record` does, or of the pixels that the model sees, an array
     (H, W, 3) of uint8 of exactly its input size: patches go in the order of the map's values.

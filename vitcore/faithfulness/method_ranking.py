@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import mean_interval
-from vitcore.faithfulness.covered_patches import BATCH, Progress, ignore_progress
+from vitcore.faithfulness.covered_patches import BATCH, Progress, no_progress
 from vitcore.faithfulness.deletion import RANDOM_ORDERS, STEPS, DeletionCurve, deletion_curves, random_maps, share_of_lower_values
 from vitcore.faithfulness.method_maps import CHANCE, MAPS, NO_METHODS, map_title, method_maps
 from vitcore.forward.recording import Recording, record
@@ -44,7 +44,7 @@ class PhotoDeletion:
 
 def photo_deletion(
     vit: Vit, rec: Recording, names: Iterable[str] = MAPS, *, target: int | None = None, fill: str = "removed", steps: int = STEPS,
-    random_orders: int = RANDOM_ORDERS, seed: int = 0, batch: int = BATCH, on_progress: Progress = ignore_progress,
+    random_orders: int = RANDOM_ORDERS, seed: int = 0, batch: int = BATCH, on_progress: Progress = no_progress,
 ) -> PhotoDeletion:  # fmt: skip
     """Curves of one recorded photo by every method, and each method's place among orders by chance.
 
@@ -63,7 +63,7 @@ def photo_deletion(
 
 def add_random_orders(
     vit: Vit, rec: Recording, photo_result: PhotoDeletion, *, random_orders: int = RANDOM_ORDERS, seed: int = 0, batch: int = BATCH,
-    on_progress: Progress = ignore_progress,
+    on_progress: Progress = no_progress,
 ) -> PhotoDeletion:  # fmt: skip
     """What was found without random orders, with them: the orders alone are run, for the class and the fill that it has.
 

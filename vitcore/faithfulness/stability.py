@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.analysis.relevance import rank_correlation
-from vitcore.faithfulness.covered_patches import Progress, ignore_progress
+from vitcore.faithfulness.covered_patches import Progress, no_progress
 from vitcore.faithfulness.method_maps import MAPS, method_maps
 from vitcore.forward.recording import Recording, record_batch
 from vitcore.grid import Grid
@@ -69,7 +69,7 @@ class StabilityTest:
 
 
 def stability_test(
-    vit: Vit, rec: Recording, names: Iterable[str] = MAPS, *, target: int | None = None, on_progress: Progress = ignore_progress
+    vit: Vit, rec: Recording, names: Iterable[str] = MAPS, *, target: int | None = None, on_progress: Progress = no_progress
 ) -> StabilityTest:
     """Rank correlations of each map with that of the changed photo, laid back on the first, for the same class.
 

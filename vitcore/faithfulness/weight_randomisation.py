@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vitcore.analysis.relevance import rank_correlation
-from vitcore.faithfulness.covered_patches import Progress, ignore_progress
+from vitcore.faithfulness.covered_patches import Progress, no_progress
 from vitcore.faithfulness.method_maps import map_title
 from vitcore.models.vit import Vit
 from vitcore.translation import say
@@ -45,7 +45,7 @@ def randomisation_test(vit: Vit, draw: Callable[[Vit], NDArray], seed: int = 0) 
 
 
 def randomisation_tests(
-    vit: Vit, draw: Callable[[Vit], Mapping[str, NDArray]], seed: int = 0, on_progress: Progress = ignore_progress
+    vit: Vit, draw: Callable[[Vit], Mapping[str, NDArray]], seed: int = 0, on_progress: Progress = no_progress
 ) -> dict[str, RandomisationTest]:
     """Randomisation tests of several maps (rows, cols) by name, on the same random weights."""
     true, generator = draw(vit), np.random.default_rng(seed)

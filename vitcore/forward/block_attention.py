@@ -138,8 +138,7 @@ class FusedHeadsReducer:
 
     def __init__(self, fusion: HeadFusion, blocks: int, heads: int, tokens: int, device: torch.device | None = None) -> None:
         self.fusion = fusion
-        start = float(fusion == "min")  # all weights are from 0 to 1
-        self.matrices = torch.full((blocks, tokens, tokens), start, device=device, dtype=torch.float32)
+        self.matrices = torch.full((blocks, tokens, tokens), float(fusion == "min"), device=device, dtype=torch.float32)
         self.shares = torch.full((1, heads), 1 / max(1, heads), device=device, dtype=torch.float32)
 
     def add(self, block: int, heads: slice, weights: Tensor) -> None:

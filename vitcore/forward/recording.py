@@ -133,9 +133,8 @@ def record(
     bit-identical to a run that nobody watches; otherwise weights are computed once for both, linear layers are those that are
     faster on this CPU (`forward.onednn_linear`), and logits are within float32's rounding. `store="query_key"` holds fused
     heads in half precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from
-    which `query_key.recompute_heads` and `recompute_fused_heads` make the rest. An array (H, W, 3) of exactly the
-    model's input size is the pixels that it sees, not cropped again unless `inputs` is "photos". `inputs`: whether floats of
-    that size are "photos" or "normalised". None: bytes over 255 are photos (see `recordings.model_inputs`).
+    which `query_key.recompute_heads` and `recompute_fused_heads` make the rest. `inputs`: whether floats of the model's own
+    input size are "photos" or "normalised". None: bytes over 255 are photos (see `recordings.model_inputs`).
     Raises: TypeError, for what is no Vit or no photo; ValueError, for what there is not; PhotoError; ModelError.
     """
     check_vit(vit)

@@ -17,7 +17,7 @@ from vitcore.forward.block_activations import prefix_token_names
 from vitcore.forward.layer_indices import layer_index
 from vitcore.interventions.activation_sites import check_activations_defined, check_indices, find_site
 from vitcore.interventions.activations import Activations
-from vitcore.interventions.edit_model import EditedModelBuilder, edit
+from vitcore.interventions.edits import Edits, edit
 from vitcore.interventions.mean_activations import has_activations
 from vitcore.models.embeddings import can_replace_positions_by_mean, relative_positions, with_mean_position, with_zero_positions
 from vitcore.models.model_cards import ModelError
@@ -153,7 +153,7 @@ def _tokens(vit: Vit, kind: str) -> list[int]:
     return [place for place, name in enumerate(prefix_token_names(vit)) if name.partition(" ")[0] == wanted]
 
 
-def _switch_tokens(edits: EditedModelBuilder, one: Component, by: Replacement, mean: Activations | None) -> None:
+def _switch_tokens(edits: Edits, one: Component, by: Replacement, mean: Activations | None) -> None:
     vit = edits.original
     tokens = _tokens(vit, one.kind)
     if by == "zero":
@@ -165,7 +165,7 @@ def _switch_tokens(edits: EditedModelBuilder, one: Component, by: Replacement, m
             edits.patch(from_=given, at=(name, layer, tokens))
 
 
-def _switch_layer(edits: EditedModelBuilder, one: Component, by: Replacement, mean: Activations | None) -> None:
+def _switch_layer(edits: Edits, one: Component, by: Replacement, mean: Activations | None) -> None:
     place: Any = {"head": lambda: edits.head(one.layer, one.head), "attn": lambda: edits.attn(one.layer),
                   "mlp": lambda: edits.mlp(one.layer)}[one.kind]()  # fmt: skip
     if by == "uniform":

@@ -20,7 +20,7 @@ from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.images import InputKind
 from vitcore.interventions.activation_sites import TokenChoice
-from vitcore.interventions.edit_model import edit
+from vitcore.interventions.edits import edit
 from vitcore.interventions.mean_activations import mean_activations
 from vitcore.models.vit import Vit
 

@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.filter_components_and_frequencies import PrincipalComponents, principal_components
+from vitcore.analysis.filters import PrincipalComponents, principal_components
 from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.assets import SAMPLES, sample_photo_rows
 from vitcore.figures.attention import resize_for_figure

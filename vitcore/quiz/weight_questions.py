@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.random import Generator
 
-from vitcore.analysis.filter_components_and_frequencies import components_as_picture
+from vitcore.analysis.filters import components_as_picture
 from vitcore.quiz import question_pictures
 from vitcore.quiz.patch_questions import MAX_DRAWS, distinct_integers, four_patches_picture
 from vitcore.quiz.question import LETTERS, AnswerChoice, Question, QuestionPicture, make_question

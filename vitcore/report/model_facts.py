@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.filter_components_and_frequencies import PrincipalComponents, components_as_picture, principal_components
+from vitcore.analysis.filters import PrincipalComponents, components_as_picture, principal_components
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.models import load_model
 from vitcore.models.load_model import Vit

@@ -14,8 +14,8 @@ from PIL import Image, ImageDraw
 
 from vitcore import figures
 from vitcore.analysis.attention_distance import uniform_distance_px
-from vitcore.analysis.filter_components_and_frequencies import PrincipalComponents
 from vitcore.analysis.filter_patterns import describe_filter
+from vitcore.analysis.filters import PrincipalComponents
 from vitcore.figures.attention import resize_for_figure
 from vitcore.figures.attention_explorer import head_scale_tops, separate_scales_unit
 from vitcore.figures.drawing import Drawing

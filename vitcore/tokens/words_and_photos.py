@@ -19,7 +19,7 @@ from torch import Tensor
 from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.images import InputKind
 from vitcore.interventions.activations import Activations, run_keeping_activations
-from vitcore.interventions.edit_model import edit
+from vitcore.interventions.edits import edit
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 from vitcore.probabilities import probabilities

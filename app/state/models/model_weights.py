@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
-from vitcore.analysis import filter_components_and_frequencies, position_embeddings
-from vitcore.analysis.filter_components_and_frequencies import MAX_COMPONENTS, ComponentKinds, PrincipalComponents
+from vitcore.analysis import filters, position_embeddings
 from vitcore.analysis.filter_patterns import describe_filter
+from vitcore.analysis.filters import MAX_COMPONENTS, ComponentKinds, PrincipalComponents
 from vitcore.analysis.model_similarity import subspace_overlap
 from vitcore.analysis.position_embeddings import MirrorSymmetry
 from vitcore.analysis.position_embeddings import correlation_with_distance as correlation_with_distance
@@ -67,33 +67,31 @@ def filter_components(model: str) -> PrincipalComponents | None:
 
     vit = loaded_models.loaded_model(model)
     kernel = load_model.first_layer_filters(vit)
-    return None if kernel is None else filter_components_and_frequencies.principal_components(kernel)
+    return None if kernel is None else filters.principal_components(kernel)
 
 
 class ComponentsNeeded(NamedTuple):
     """How many components hold half of a model's variance, and how many hold the `share` of it that is spoken of."""
 
-    count_for_half: int
-    count_for_share: int
+    half_count: int
+    share_count: int
     share: float
 
 
 def components_needed(components: PrincipalComponents) -> ComponentsNeeded:
     """How many components it takes."""
-    half, most = (
-        filter_components_and_frequencies.components_for_variance(components.variance, share) for share in (0.5, MAX_COMPONENTS)
-    )
+    half, most = (filters.components_for_variance(components.variance, share) for share in (0.5, MAX_COMPONENTS))
     return ComponentsNeeded(half, most, MAX_COMPONENTS)
 
 
 def component_tiles(components: PrincipalComponents, count: int, scale: str = "symmetric") -> NDArray[np.uint8]:
     """The first components as pictures."""
-    return filter_components_and_frequencies.components_as_picture(components.vectors[:count], scale)
+    return filters.components_as_picture(components.vectors[:count], scale)
 
 
 def component_kinds(components: PrincipalComponents, count: int) -> ComponentKinds:
     """How many of the first components are colour, how many light and dark, how many smooth."""
-    return filter_components_and_frequencies.component_kinds(components.vectors[:count])
+    return filters.component_kinds(components.vectors[:count])
 
 
 def filter_overlap(one_model: PrincipalComponents, other_model: PrincipalComponents, count: int) -> tuple[float, float] | None:

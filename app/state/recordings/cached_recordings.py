@@ -15,7 +15,7 @@ from app import texts
 from app.state.memory import memory_cache
 from app.state.models import loaded_models, model_weights
 from app.state.photos import sample_photos, uploaded_photo
-from vitcore.analysis import filter_components_and_frequencies, patches
+from vitcore.analysis import filters, patches
 from vitcore.assets import sample_photo_rows
 from vitcore.images import Photo, photo_with_crop_outlined, sharp_crop
 from vitcore.models.vit import Vit
@@ -100,9 +100,7 @@ def rebuild_input_from_filters(rec: vitcore.Recording, count: int) -> RebuiltInp
     """What the model sees, its patches projected on the first `count` components of its filters and back."""
     components, grid = model_weights.filter_components(rec.model), loaded_models.loaded_model(rec.model).patches or rec.grid
     assert components is not None, "only asked for models that have filters"
-    drawn = filter_components_and_frequencies.reconstruct_patches(
-        patches.split_patches(rec.model_input.pixels, grid), components, count
-    )
+    drawn = filters.reconstruct_patches(patches.split_patches(rec.model_input.pixels, grid), components, count)
     pixels = patches.join_patches(drawn.patches, grid).clip(0, 255).round().astype("uint8")
     return RebuiltInput(pixels, drawn.rmse, drawn.variance_share)
 

@@ -48,7 +48,7 @@ def component_part_bytes(rec: vitcore.Recording, count: int) -> bytes | None:
 
     None where the filters do not read patches, as those of a hybrid's root.
     """
-    from vitcore.analysis.filter_components_and_frequencies import component_projections
+    from vitcore.analysis.filters import component_projections
 
     vit, components = loaded_models.loaded_model(rec.model), model_weights.filter_components(rec.model)
     grid = vit.patches or rec.grid

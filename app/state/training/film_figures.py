@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from app import texts
 from vitcore import figures
-from vitcore.analysis import filter_components_and_frequencies as kernels
+from vitcore.analysis import filters as kernels
 from vitcore.analysis import training_curves_and_masks
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity

@@ -23,7 +23,7 @@ TEXT_KEYS = (
     "word sink", "word outliers", "word even", "word local", "word global", "word mixed", "word positional",
     "over all", "facts", "far", "share", "outlier tokens", "measured", "times", "times or more", "no scale",
 )  # fmt: skip
-CHOSEN = ("token", "second", "head", "column", "rolled", "mask")  # as the visitor did, and may in the picture
+CHOSEN = ("token", "second", "head", "mask")  # as the visitor did, and may in the picture
 TITLE_KEYS = ("asks row", "asks column", "rolled row", "rolled column")  # of the photo, by what it is lit with
 KEYBOARD_KEYS = ("hold", "arrows", "region", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
 
@@ -60,7 +60,8 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
     rows, cols = attention_bytes_for_browser.attention_thumbnail_shape(rec)
     all_blocks_kept = len(rec.maps) == vit.blocks
     return {
-        "state": {name: getattr(visit, name) for name in CHOSEN} | {"block": visit.layer},
+        "state": {name: getattr(visit, name) for name in CHOSEN}
+        | {"block": visit.layer, "column": visit.received, "rolled": visit.is_rollout},
         "heads": vit.heads,
         "names": prefix_token_labels(visit),
         "spoken": prefix_tokens_in_sentence(visit),

@@ -97,7 +97,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None, places: Control
     count = min([COMPONENTS_SHOWN, *(len(part.variance) for part in parts if part)])
     if parts[0] and parts[1]:
         one, two = (model_weights.components_needed(part) for part in parts if part)
-        counts = {"one": one.count_for_share, "two": two.count_for_share}
+        counts = {"one": one.share_count, "two": two.share_count}
         places.below.markdown(texts.escape_markdown(text.fill("needed", share=percent(one.share, 0), **counts)))
         if overlap := model_weights.filter_overlap(parts[0], parts[1], count):
             shared, chance = (percent(share, 0) for share in overlap)

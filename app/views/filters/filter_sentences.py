@@ -13,7 +13,7 @@ from vitcore import figures
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from vitcore.analysis.filter_components_and_frequencies import PrincipalComponents
+    from vitcore.analysis.filters import PrincipalComponents
 
 FIRST_FILTERS = 6
 

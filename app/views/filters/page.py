@@ -41,9 +41,7 @@ if (bands := components.vectors.shape[-1]) != 3:
     subject = say("Embedding filters, {count} bands side by side", count=bands)
 tiles, looks = model_weights.component_tiles(components, count, scale), []
 needed = model_weights.components_needed(components)
-found.markdown(
-    text["needed"].format(share=percent(needed.share, 0), most=needed.count_for_share, all=most, half=needed.count_for_half)
-)
+found.markdown(text["needed"].format(share=percent(needed.share, 0), most=needed.share_count, all=most, half=needed.half_count))
 if bands == 3:
     looks = filter_sentences.filter_descriptions(vit.name, count)
     filter_sentences.show_filter_descriptions(text, vit.name, components, looks)

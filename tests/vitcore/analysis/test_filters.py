@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.fft
 
-from vitcore.analysis.filter_components_and_frequencies import (
+from vitcore.analysis.filter_patterns import describe_filter
+from vitcore.analysis.filters import (
     colour_share,
     component_kinds,
     components_as_picture,
@@ -12,7 +13,6 @@ from vitcore.analysis.filter_components_and_frequencies import (
     principal_components,
     reconstruct_patches,
 )
-from vitcore.analysis.filter_patterns import describe_filter
 from vitcore.models import load_model
 
 SHAPES = [(64, 3, 4, 4), (24, 3, 8, 8), (96, 3, 4, 6), (10, 1, 5, 5)]

@@ -16,7 +16,7 @@ from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.predict import predict
 from vitcore.forward.relevance import relevance
 from vitcore.interventions.activation_sites import NAMES
-from vitcore.interventions.edit_model import READ_ONLY, UneditedModelWarning
+from vitcore.interventions.edits import READ_ONLY, UneditedModelWarning
 from vitcore.models.model_cards import ModelError
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}

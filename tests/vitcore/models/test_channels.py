@@ -14,7 +14,7 @@ from timm.models._hub import save_for_hf
 
 import vitcore
 from tests.checkpoints import load_quietly
-from vitcore.analysis.filter_components_and_frequencies import components_as_picture, principal_components
+from vitcore.analysis.filters import components_as_picture, principal_components
 from vitcore.forward.block_activations import project_patch
 from vitcore.images import PhotoError, crop_for_model, open_photo
 from vitcore.models.load_model import patch_kernel, root_kernel

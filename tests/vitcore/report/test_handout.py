@@ -61,7 +61,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        return " ".join(self.words)
+        return " ".join(self.words).replace("\N{NO-BREAK SPACE}%", " %")
 
     def all(self, tag: str) -> list[dict]:
         return [attributes for name, attributes in self.elements if name == tag]

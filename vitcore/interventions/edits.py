@@ -62,7 +62,7 @@ class EditableActivation:
     Every change raises ValueError for tokens that there are not, ModelError where the model's blocks have no such activation.
     """
 
-    def __init__(self, edits: "EditedModelBuilder", name: str, layer: int, head: int | None = None) -> None:
+    def __init__(self, edits: "Edits", name: str, layer: int, head: int | None = None) -> None:
         self._edits, self._name, self._layer, self._head = edits, name, layer, head
 
     def __repr__(self) -> str:
@@ -136,7 +136,7 @@ class UneditedModelWarning(UserWarning):
     """Inside `with edit(vit) as e` a model without all its edits was run, and the one with all of them, `e.vit`, never taken."""
 
 
-class EditedModelBuilder:
+class Edits:
     """Changes of a model's activations, in the order in which they were said; `vit` is the model with those said so far."""
 
     def __init__(self, vit: Vit) -> None:
@@ -147,7 +147,7 @@ class EditedModelBuilder:
         self._edits_of = WeakKeyDictionary({vit: 0})  # of the model that was given, and of each that `vit` gave
         self._ran_without, self._most_taken = False, 0  # edits of the last that was taken
 
-    def __enter__(self) -> "EditedModelBuilder":
+    def __enter__(self) -> "Edits":
         told_of_passes.set((*told_of_passes.get(), self._note_pass))
         return self
 
@@ -311,7 +311,7 @@ class EditedModelBuilder:
             raise ValueError(f"{name} of this model is {shape} of an image, and of from_ {tuple(given.shape[1:])}")
 
 
-def edit(vit: Vit) -> EditedModelBuilder:
+def edit(vit: Vit) -> Edits:
     """Edits of a model's activations: say them, then use `.vit` as any other Vit. `with` is welcome and undoes nothing.
 
     Warns: UneditedModelWarning, at the end of a `with` in which anything (`record`, `cache`, `relevance`, …) ran the model itself
@@ -319,7 +319,7 @@ def edit(vit: Vit) -> EditedModelBuilder:
 
     Raises: TypeError, for what is no Vit; ModelError, for a model without one attention over its patches in each block.
     """
-    return EditedModelBuilder(vit)
+    return Edits(vit)
 
 
 def _place_of(at: Any) -> tuple[str, int, TokenChoice]:
