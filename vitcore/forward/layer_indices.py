@@ -20,9 +20,8 @@ def layer_indices(layers: Any, block_count: int, what: str = "layers") -> tuple[
         return tuple(range(block_count))
     layers = -1 if isinstance(layers, str) and layers == "last" else layers
     numbers = {_layer_number(one, what) for one in (layers if _are_many(layers) else [layers])}
-    if missing := sorted(number for number in numbers if not -block_count <= number < block_count):
-        named = ", ".join(map(str, missing))
-        raise ValueError(f"{what} are from 0 to {block_count - 1}, or from -{block_count} to -1, not {named}"[:300])
+    if missing := ", ".join(str(number) for number in sorted(numbers) if not -block_count <= number < block_count):
+        raise ValueError(f"{what} are from 0 to {block_count - 1}, or from -{block_count} to -1, not {missing}"[:300])
     return tuple(sorted({number % block_count for number in numbers}))
 
 
