@@ -99,12 +99,11 @@ def _weights_of_heads(event: AttentionEvent, buffer: Tensor) -> Iterator[tuple[s
 
 
 def attention_weights_buffer(vit: Vit) -> Tensor:
-    """Room for the weights (heads, T, T) of as many heads as are read at once; watchers of one pass share it."""
+    """Room for the weights (heads, T, T) of as many heads as are read at once, each time as many if it can be; watchers share it."""
     heads, tokens = vit.structure.heads // vit.structure.calls, vit.grid.tokens
     of_a_head = 4 * tokens**2
     most = max(1, AT_ONCE_BYTES // of_a_head, min(4, 2 * AT_ONCE_BYTES // of_a_head))
-    at_once = math.ceil(heads / max(1, math.ceil(heads / most)))  # the same number each time if it can be
-    return torch.empty(at_once, tokens, tokens, device=vit.device, dtype=torch.float32)
+    return torch.empty(math.ceil(heads / max(1, math.ceil(heads / most))), tokens, tokens, device=vit.device, dtype=torch.float32)
 
 
 class DistanceReducer:
