@@ -99,7 +99,7 @@ def _weights_of_heads(event: AttentionEvent, buffer: Tensor) -> Iterator[tuple[s
 
 
 def attention_weights_buffer(vit: Vit) -> Tensor:
-    """Room for the weights (heads, T, T) of as many heads as are read at once, each time as many if it can be; watchers share it."""
+    """Room for the weights (heads, T, T) of the heads that are read at once, each time as many if it can be; watchers share it."""
     heads, tokens = vit.structure.heads // vit.structure.calls, vit.grid.tokens
     of_a_head = 4 * tokens**2
     most = max(1, AT_ONCE_BYTES // of_a_head, min(4, 2 * AT_ONCE_BYTES // of_a_head))
