@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-UNNAMED = ("i", "j", "k", "l")  # the axes of an array that has no others
+UNNAMED = tuple("ijklmn")  # the axes of an array that has no others
 VARIANT = re.compile(r"(_(a|b|before|after|own|other))+$")  # of two models, two passes, two photos: the same axes
 FROM_ONE = {"component"}  # counted from 1, as the field and the pages number principal components; all else counts from 0
 UNITS = {"px": "px", "percent": "%", "mb": "MB", "per_s": "1/s"}  # by the end of an array's name

@@ -20,7 +20,8 @@ FILE_TYPES = ["image", "heic", "heif", "avif", "npy", "npz"]
 SECOND_PHOTO = "second_photo"
 LIKELY_SECOND = ("cat", "red-panda")  # the first of them that isn't the first photo is shown at first
 B_PHOTO = "b_photo"  # the second photo of *Compare*, where a photo that was chosen on another page is not asked for
-SECOND_PHOTO_MENUS = {"compare": B_PHOTO, "tokens": SECOND_PHOTO, "switch": SECOND_PHOTO}  # by the page's address
+# By the page's address
+SECOND_PHOTO_MENUS = {"compare": B_PHOTO, "tokens": SECOND_PHOTO, "switch": SECOND_PHOTO, "report": SECOND_PHOTO}
 SECOND_FILES = {"second_file": SECOND_PHOTO, "b_file": B_PHOTO}  # the uploaders of second photos, by their menus
 FRAME_UPLOADERS = ("file", "bar_file", "camera")  # around the page; what is dropped on the page itself goes to the first
 
@@ -169,7 +170,8 @@ def second_photo_ids(visit: Visit, control: str) -> list[str]:
 
 def _tell_missing_second_photo(ids: list[str], control: str) -> None:
     """Say it where a link names a second photo that is not here: somebody's own."""
-    given, known = st.query_params.get(control), [*ids, *(row["id"] for row in sample_photos.sample_photo_rows())]
+    own = [one for one, kind in uploaded_photo.KINDS.items() if uploaded_photo.current_uploaded_photo(kind)]
+    given, known = st.query_params.get(control), [*ids, *own, *(row["id"] for row in sample_photos.sample_photo_rows())]
     if given and given not in known:
         titles = [photo_ids_and_titles.photo_titles_by_id(lang, known).values() for lang in texts.LANGUAGES]
         if not any(given in there for there in titles):

@@ -10,6 +10,8 @@ from visitor import App
 
 from app import texts
 from app.state import preset_pairs, reports
+from app.state.memory import visitor_storage
+from app.state.memory.memory_cache import CACHE
 from app.state.models import loaded_models
 from app.state.photos import sample_photos
 from app.state.recordings import cached_recordings
@@ -197,6 +199,12 @@ def test_ones_own_second_photo_is_in_files_and_in_no_link(monkeypatch):
     for photo, shown in (("cat", "cat"), ("Espresso", "espresso"), (PHOTO.stem, "same")):  # the last is the first photo
         theirs = App("compare", b_photo=photo).fine()
         assert list(theirs.at.toast) == [] and theirs.values()["b_photo"] == shown
+    again = App("compare", b_photo="Espresso").fine().set(picture="answers").fine()
+    assert again.values()["b"] == "random", "the photo came with the link and was not changed: B stays as the link says"
+    names = list(visitor_storage._last_visits)
+    for name in names:
+        visitor_storage.forget_visitor(name)
+    assert names and not [key for key in CACHE.keys() if any(name in repr(key) for name in names)], "all of a visitor is forgotten"
 
 
 def test_a_ready_pair_is_one_touch():

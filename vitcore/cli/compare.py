@@ -24,7 +24,9 @@ def add_compare_verb(verbs: Any) -> None:
     verb.add_argument("first", metavar="A", help="a name of `models`, any ViT of timm's, a file, or a run's folder")
     verb.add_argument("second", metavar="B", help="another")
     verb.add_argument("photo", type=Path)
-    verb.add_argument("second_photo", metavar="photo-of-B", type=Path, nargs="?", help="B's photo; default: the same")
+    verb.add_argument(
+        "second_photo", metavar="photo-of-B", type=Path, nargs="?", help="B's photo, right behind the first; default: the same"
+    )
     verb.add_argument("--out", type=Path, help="a folder for figures with shared scales, a handout, and the numbers as NPZ")
     add_device_flags(rolling.add_mask_flag(verb))
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of a table")

@@ -85,7 +85,8 @@ class Comparison(MapPair):
 
     def __repr__(self) -> str:
         first, second = (one.rec.model for one in self.recordings)
-        return f"<Comparison of {first} and {second}: rank correlation of rollouts {self.rank_correlation:.2f}>"
+        alike = f"rank correlation of rollouts {self.rank_correlation:.2f}" if self.of_one_photo else "on two photos"
+        return f"<Comparison of {first} and {second}: {alike}>"
 
     @property
     def of_one_photo(self) -> bool:

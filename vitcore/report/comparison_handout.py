@@ -261,9 +261,8 @@ def comparison_handout(
     origin = origin or ReportOrigin()
     names = names or (vits[0].name, vits[1].name)
     recs = [side.rec for side in comparison.recordings]
-    maps = map_difference_sentence(comparison.difference, comparison.rank_correlation)
-    maps = " ".join([maps, *filter(None, outlier_sentences(comparison))])
-    px = [rec.distance_renormalised_px for rec in recs]
+    difference = map_difference_sentence(comparison.difference, comparison.rank_correlation)
+    maps = " ".join([difference, *filter(None, outlier_sentences(comparison))])
     photos = list(zip(recs, (origin.credit, origin.second_credit), strict=True))[: 2 - comparison.of_one_photo]
     titles = [recording_title(rec, replace(origin, credit=credit)) for rec, credit in photos]
     called = names_with_photos(comparison, names, titles)
@@ -283,7 +282,7 @@ def comparison_handout(
         on=common_grid_sentence(comparison.grid, comparison.of_one_photo),
         tokens_on=common_grid_sentence(comparison.cka_grid),
         said={"maps": maps, "tokens": token_similarity_sentence(comparison), "answers": comparison_agreement_sentence(comparison)}
-        | {"distances": attention_distance_sentence(px, vits)},
+        | {"distances": attention_distance_sentence([rec.distance_renormalised_px for rec in recs], vits)},
         models=[_facts(vit) for vit in vits],
         versions=[*package_versions().items(), (say("Made"), origin.made or current_time_text())],
         credits=[
@@ -325,7 +324,7 @@ def _facts(vit: Vit) -> list[tuple[str, str]]:
 
 def comparison_as_json(comparison: Comparison) -> Mapping[str, Any]:
     """All numbers of a comparison, as JSON has them; null where there is none."""
-    both, answers = comparison.recordings, comparison.answers
+    both, answers, of_one = comparison.recordings, comparison.answers, comparison.of_one_photo
     models = [{
         "model": side.rec.model, "photo": side.rec.photo.name, "grid": [side.rec.grid.rows, side.rec.grid.cols],
         "patch_px": side.rec.grid.patch_px,
@@ -335,12 +334,13 @@ def comparison_as_json(comparison: Comparison) -> Mapping[str, Any]:
     return {
         "models": models, "grid": [comparison.grid.rows, comparison.grid.cols], "resampled": comparison.grid.resampled,
         "mask_outliers": comparison.masked,
-        "box_px": list(comparison.grid.box) if comparison.of_one_photo else None,
+        "box_px": list(comparison.grid.box) if of_one else None,
         "rank_correlation": _number(comparison.rank_correlation),
         "rollouts": [mask.tolist() for mask in comparison.rollouts],
-        "difference_points": comparison.difference.tolist() if comparison.of_one_photo else None,
-        "cka": [[_number(value) for value in row] for row in comparison.cka],
-        "cka_grid": [comparison.cka_grid.rows, comparison.cka_grid.cols], "cka_resampled": comparison.cka_grid.resampled,
+        "difference_points": comparison.difference.tolist() if of_one else None,
+        "cka": [[_number(value) for value in row] for row in comparison.cka] if of_one else None,
+        "cka_grid": [comparison.cka_grid.rows, comparison.cka_grid.cols] if of_one else None,
+        "cka_resampled": comparison.cka_grid.resampled if of_one else None,
         "same_top1": answers and answers.same_top1, "shared_top5": answers and answers.shared_top5,
         "of": answers and answers.of, "divergence_bits": answers and answers.divergence_bits,
     }  # fmt: skip

@@ -16,7 +16,8 @@ from vitcore.figures.painters.png_and_svg import print_figure, svg_in_dark_mode
 from vitcore.figures.theme_colours import file_to_data_uri
 from vitcore.translation import percent, say
 
-SPACE_BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")  # where no line may break
+# Where no line may break; numbers and commands that are copied stay as they are
+SPACE_BEFORE_PERCENT = re.compile(r"(<script.*?</script>|<style.*?</style>|<code.*?</code>)|(?<=\d) (?=%)", re.DOTALL)
 REPORT_FOLDER = Path(__file__).parent
 
 
@@ -43,7 +44,7 @@ class ThemedSvg:
 def render_html(template: str, **facts: Any) -> bytes:
     """A whole HTML file: a template filled with facts; words are escaped there, `say` is known there."""
     page = jinja_environment().get_template(template).render(facts)
-    return (SPACE_BEFORE_PERCENT.sub("\N{NO-BREAK SPACE}", page) + "\n").encode()
+    return (SPACE_BEFORE_PERCENT.sub(lambda found: found[1] or "\N{NO-BREAK SPACE}", page) + "\n").encode()
 
 
 @cache

@@ -1,5 +1,7 @@
 """The photos that a visitor uploads, the first and a second: checked, kept for that visitor alone, and gone when they leave."""
 
+import contextlib
+
 from app import texts
 from app.state.memory import memory_cache, visitor_storage
 from app.state.photos import sample_photos
@@ -63,8 +65,12 @@ def shown_bands(bands: int) -> tuple[int, ...]:
 
 def open_upload_by_key(key: str, bands: int) -> Photo | None:
     """The upload that has this key, of whichever visitor: for a download, which no visitor's page waits for."""
-    opened = (_open(kind, key.rpartition(" ")[2], texts.DEFAULT, bands) for kind in KINDS.values())
-    return next((photo for photo in opened if photo and photo.key == key), None)
+    for kind in KINDS.values():
+        with contextlib.suppress(PhotoError):  # of other bands: the other one may be meant
+            photo = _open(kind, key.rpartition(" ")[2], texts.DEFAULT, bands)
+            if photo and photo.key == key:
+                return photo
+    return None
 
 
 def _open(kind: str, owner: str, lang: str, bands: int) -> Photo | None:

@@ -57,11 +57,14 @@ def compare_models(vits: tuple[Vit, Vit], photos: tuple[Photo, Photo], mask_outl
         for vit, photo in zip(vits, photos, strict=True)
     )
     key = (vits[0].name, vits[1].name, photos[0].key, photos[1].key)
-    return replace(_compare(key, mask_outliers, (one, two)), recordings=(one, two))
+    return replace(_compare(*key, mask_outliers, (one, two)), recordings=(one, two))
 
 
 @memory_cache.cached
-def _compare(key: PairKey, mask_outliers: bool, _recordings: tuple[TokenRecording, TokenRecording]) -> Comparison:
+def _compare(
+    first: str, second: str, first_photo: str, second_photo: str, mask_outliers: bool,
+    _recordings: tuple[TokenRecording, TokenRecording],
+) -> Comparison:  # fmt: skip
     """The same without what both looks hold, which is kept already: to weigh all of that again took longer than to compare."""
     from vitcore.forward.compare_models import compare
 

@@ -31,6 +31,7 @@ def show_pickers_and_load_pair(
         model_picker.repeated_model_menu(text["first"], "a_model", width=scale_to_page_px(250))
         requested = _second_menu(text, first)
         photo = photo_picker.second_photo_menu(visit, text["b_photo"], photo_picker.B_PHOTO).photo
+        second_model.remember_second_photo(photo)
         settings = st.popover(text["settings"], icon=":material/tune:", key="compare_settings")
     with problem_place:
         return _load_pair(visit, requested, photo, settings), settings

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from jinja2 import Environment, FileSystemLoader
 from PIL import Image
 
 import vitcore
@@ -331,3 +332,10 @@ def test_the_attention_that_is_chosen_is_a_picture_with_its_numbers(chosen, ship
     assert f"layer {layer}, {'head ' + str(chosen['head']) if 'head' in chosen else 'mean of its heads'}" in page.text
     for name, number in chosen.items():
         assert (f"--{name} {number}" if number is not True else "--received") in page.text
+
+
+def test_a_line_breaks_before_no_percent_sign_and_what_is_copied_stays(tmp_path, monkeypatch):
+    page = '<p>99 %</p><pre><code>vitcore report "sale 50 %.jpg"</code></pre><script>{"photo": "sale 50 %.jpg"}</script>'
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    monkeypatch.setattr(html_page, "jinja_environment", lambda: Environment(loader=FileSystemLoader(tmp_path)))
+    assert html_page.render_html("page.html").decode() == page.replace("99 %", "99\N{NO-BREAK SPACE}%") + "\n"

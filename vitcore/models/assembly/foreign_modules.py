@@ -67,8 +67,8 @@ def inspect_module_in_memory(
 ) -> Inspection:
     """What is in such a module of 32-bit floats, as `vitcore.inspect` finds it in a file; its tensors are given away.
 
-    normalise: mean and standard deviation, where they are known; whole: what holds the module and layers of a head, whose tensors
-    are taken with it. Raises: ModelError, where it is no ViT known here.
+    normalise: mean and standard deviation, where they are known; whole_module: what holds the module and layers of a head, whose
+    tensors are taken with it. Raises: ModelError, where it is no ViT known here.
     """
     library = library_of(module)
     configured = {"transformers": _transformers, "torchvision": _torchvision, "open_clip": _openclip}[library](module)

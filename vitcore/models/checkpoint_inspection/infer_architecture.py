@@ -286,10 +286,11 @@ def _questions(
     """Heads, activation, ε and pooling, as far as nothing says them; what is known goes into `inferred`."""
     width = inferred["embed_dim"]
     if "attn.q_norm.weight" in block:
-        if (normed := block["attn.q_norm.weight"][0]) > MAX_HEAD_WIDTH:
+        normed, inner = block["attn.q_norm.weight"][0], inferred.get("attn_width", width)
+        if normed == inner > MAX_HEAD_WIDTH and known.get("heads") != 1:
             raise ModelError("It normalises queries over {width} numbers, those of all heads together, which is not opened here.",
                              width=normed)  # fmt: skip
-        inferred["num_heads"] = max(1, inferred.get("attn_width", width) // normed)
+        inferred["num_heads"] = max(1, inner // normed)
     elif "heads" in known:
         inferred["num_heads"] = known["heads"]
     asked = []

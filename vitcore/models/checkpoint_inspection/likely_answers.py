@@ -143,7 +143,7 @@ def most_confident_normalisation(module: Any, photos: Sequence[NDArray[np.uint8]
 
 
 def _entropy_bits(module: Callable[[Tensor], Tensor], x: Tensor, mean: Sequence[float], std: Sequence[float]) -> float:
-    colours = (torch.tensor(numbers).view(-1, 1, 1) for numbers in (mean, std))
+    colours = (torch.tensor(numbers, dtype=torch.float32).view(-1, 1, 1) for numbers in (mean, std))
     less, per = colours
     p = torch.cat([module((one[None] - less) / per) for one in x]).double().softmax(-1)
     return float(-(p * p.clamp(min=1e-30).log2()).sum(-1).mean())

@@ -57,12 +57,12 @@ def _missing_biases(state: StateDict) -> StateDict:
     for name, w in state.items():
         if match := re.fullmatch(r"(blocks\.\d+\.(?:attn\.proj|mlp\.fc\w+)\.)weight", name):
             if match[1] + "bias" not in state:
-                made[match[1] + "bias"] = torch.zeros(w.shape[0], device=w.device)
+                made[match[1] + "bias"] = torch.zeros(w.shape[0], device=w.device, dtype=w.dtype)
         if biased and name.endswith("attn.qkv.weight"):
             stem = name.removesuffix("qkv.weight")
             for part in ("q_bias", "v_bias"):
                 if stem + part not in state:
-                    made[stem + part] = torch.zeros(w.shape[0] // 3, device=w.device)
+                    made[stem + part] = torch.zeros(w.shape[0] // 3, device=w.device, dtype=w.dtype)
     return made
 
 

@@ -66,7 +66,7 @@ IGNORED_FIELDS = {  # what the picture of one photo does not depend on
 def read_preprocessing(folder: Path, model_type: str) -> tuple[dict[str, Any], list[str]]:
     """What the processor in a folder does, as a card's `input` has it, and the fields that are not followed; empty without a file.
 
-    model: `model_type` of the model's own configuration.
+    model_type: that of the model's own configuration.
     `resize`: [height, width], the shorter side, or None; `crop`: [height, width] or None; `interpolation`: Pillow's name;
     `mean` and `std` are of values from 0 to 1, rescaling included.
     """

@@ -73,7 +73,7 @@ def join_query_key_value(state: StateDict) -> None:
 def add_zero_bias(state: StateDict, layer: str = "head") -> None:
     """Give a layer that has no bias one of zeros: timm's has one."""
     if (weight := state.get(f"{layer}.weight")) is not None:
-        state.setdefault(f"{layer}.bias", torch.zeros(weight.shape[0], device=weight.device))
+        state.setdefault(f"{layer}.bias", torch.zeros(weight.shape[0], device=weight.device, dtype=weight.dtype))
 
 
 def drop_tensors(state: StateDict, *patterns: str) -> None:

@@ -30,7 +30,7 @@ TOLERANCE = 1e-5  # of the largest number of an answer
 def build_vision_module(model: Any, has_text_parts: bool, image_px: tuple[int, int] | None = None) -> "TransformersVision":
     """The module of a model that is nobody else's, for pictures of `image_px` (height, width), else of its own size.
 
-    dual: whether it reads texts, too. Raises: ModelError, for one that takes no such pictures, or can't be looked into.
+    has_text_parts: whether it reads texts, too. Raises: ModelError, for one that takes no such pictures, or can't be looked into.
     """
     channels, *own = expected_picture_shape(model.config)
     try:

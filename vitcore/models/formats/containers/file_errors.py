@@ -9,7 +9,7 @@ from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
 NO_MODELS = re.compile(  # what a training keeps of each weight; optimum is a library, and an optimised model is one
-    r"(optim(?!um|i[sz]ed)\w*|(max_)?exp_(avg|inf)\w*|momentum_buffer|grad(ient)?s?)(?![^.])"
+    r"(optim(?!um|i[sz]ed|al|us)\w*|(max_)?exp_(avg|inf)\w*|momentum_buffer|grad(ient)?s?)(?![^.])"
 )
 
 

@@ -203,7 +203,7 @@ OPERATIONS: dict[int, Any] = {
 def read_pickle(stream: IO[bytes], max_items: int) -> tuple[Any, list[str]]:
     """The object of the pickle that begins where the stream is, and the classes of modules in it; the stream is left behind it.
 
-    most_items: how many items of containers may be copied, in proportion to the file.
+    max_items: how many items of containers may be copied, in proportion to the file.
     Raises: NeedsCodeError; ValueError, IndexError and others of a damaged pickle.
     """
     machine = _Unpickler(stream, max_items)

@@ -44,9 +44,9 @@ def convert(state: StateDict) -> StateDict:
     for name in [name for name in state if name.endswith(".attn.qkv.weight")]:
         proj, qkv = name.replace("qkv", "proj"), state[name]
         if proj not in state and qkv.shape[0] == 3 * qkv.shape[1]:
-            state[proj] = torch.eye(qkv.shape[1], device=qkv.device)
+            state[proj] = torch.eye(qkv.shape[1], device=qkv.device, dtype=qkv.dtype)
         if proj in state:  # timm's blocks have all biases or none
-            state.setdefault(proj.replace("weight", "bias"), torch.zeros(state[proj].shape[0], device=qkv.device))
+            state.setdefault(proj.replace("weight", "bias"), torch.zeros(state[proj].shape[0], device=qkv.device, dtype=qkv.dtype))
     return state
 
 
