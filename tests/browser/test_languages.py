@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 from playwright.sync_api import Page, expect
-from test_frame import uploads_at_most
+from test_page_frame_and_navigation import uploads_at_most
 from wait_and_look import LONG_MS, at_rest, follow, languages, pick
 
 import vitcore

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 from safetensors.torch import save
-from test_live_page import seen
+from test_live_in_a_browser import seen
 from wait_and_look import LONG_MS, at_rest, follow, pick, serious
 
 import vitcore

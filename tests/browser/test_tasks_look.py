@@ -3,8 +3,8 @@
 import re
 
 from playwright.sync_api import Locator, Page, expect
-from test_browser import choose
-from test_explorer_page import place, ready, title
+from test_attention_in_a_browser import place, ready, title
+from test_pointer_keyboard_phone import choose
 from wait_and_look import at_rest, follow, resize, slider
 
 import vitcore

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import numpy as np
-import test_lab_page as lab
+import test_rollout_in_a_browser as lab
 from playwright.sync_api import expect
-from test_lecture_page import SIZE, chrome_is_hidden
+from test_lecture_in_a_browser import SIZE, chrome_is_hidden
 from wait_and_look import at_rest, pick, resize
 
 from vitcore.analysis.relevance import difference_points
