@@ -16,7 +16,7 @@ from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.analysis.relevance import absolute_shares
 from vitcore.figures.heat_overlay import fine_detail, heat_on_photo, scale_top
 from vitcore.figures.theme_colours import CATEGORICAL, SEQUENTIAL, apply_colour_scale, diverging_palette
-from vitcore.forward.compare_models import Comparison, attention_map, common_photo, compare, maps_on_common_grid, record_tokens
+from vitcore.forward.compare_models import Comparison, attention_map, common_photo, compare, record_tokens
 from vitcore.images import open_photo
 from vitcore.models import load_model
 from vitcore.models.load_model import Vit, position_embeddings
@@ -51,7 +51,7 @@ def _tiles(comparison: Comparison, vits: tuple[Vit, Vit], picture: str) -> list[
         return [_dots(one, max(float(each.max()) for each in shares)) for one in shares]
     if picture == "attention":
         one, two = (attention_map(rec, vit.blocks - 1) for rec, vit in zip(recs, vits, strict=True))
-        return _on_photo(comparison, maps_on_common_grid(comparison.grid, one, two, comparison.even_shares).both)
+        return _on_photo(comparison, comparison.map_pair(one, two).both)
     return _on_photo(comparison, comparison.rollouts)
 
 

@@ -119,7 +119,7 @@ def write_comparison(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, q
         out / "compare.npz", rollout_a=comparison.rollouts[0], rollout_b=comparison.rollouts[1],
         distance_px_a=recs[0].distance_px, distance_px_b=recs[1].distance_px, **place_by_place,
     )  # fmt: skip
-    photos = [rec.photo.name for rec in recs][: 2 - comparison.of_one_photo]
+    photos = [rec.photo.name for rec in recs][: comparison.photo_count]
     command = comparison_command(vits[0].name, vits[1].name, *photos, mask_outliers=comparison.masked)
     (out / "compare.html").write_bytes(comparison_handout(comparison, vits, command=command))
     if not quiet:

@@ -95,6 +95,19 @@ class Comparison(MapPair):
         return one.rec.photo.digest == two.rec.photo.digest
 
     @property
+    def photo_count(self) -> int:
+        """1 where both models looked at the same photo, else 2."""
+        return 1 if self.of_one_photo else 2
+
+    def seen_box(self, which: int) -> tuple[float, float, float, float]:
+        """What model 0 or 1 sees of its photo, or both of one photo, in its pixels: (left, top, right, bottom)."""
+        return self.grid.box if self.of_one_photo else self.recordings[which].rec.model_input.box
+
+    def map_pair(self, first: NDArray, second: NDArray) -> MapPair:
+        """A map of each model, each on the grid of its patches, on the grid of rollouts."""
+        return maps_on_common_grid(self.grid, first, second, self.even_shares, self.of_one_photo)
+
+    @property
     def key(self) -> tuple[str, ...]:
         """What tells it from others: both recordings, and whether outlier tokens are masked in what rollouts are made of."""
         return *self.recordings[0].rec.key, *self.recordings[1].rec.key, *(["masked"] if self.masked else [])
@@ -230,7 +243,7 @@ def common_photo(comparison: Comparison, side_px: int = 768, which: int = 0) -> 
 
     rec = comparison.recordings[which].rec
     photo: Photo = rec.photo
-    left, top, right, bottom = box = comparison.grid.box if comparison.of_one_photo else rec.model_input.box
+    left, top, right, bottom = box = comparison.seen_box(which)
     scale = side_px / max(right - left, bottom - top)
     size = max(1, round((right - left) * scale)), max(1, round((bottom - top) * scale))
     return np.asarray(photo.image.resize(size, Image.Resampling.BICUBIC, box=box))

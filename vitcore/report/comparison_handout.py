@@ -111,7 +111,8 @@ def common_grid_sentence(grid: Any, of_one_photo: bool = True) -> str:
         return say(
             "Resampled: the models' patches differ, so both are averaged over the cells of one grid of {rows}×{cols}.", **facts
         )
-    return of_one_photo * say("Patch by patch: both models cut the photo into the same {rows}×{cols} patches.", **facts)
+    said = "Patch by patch: both models cut the photo into the same {rows}×{cols} patches."
+    return say(said, **facts) if of_one_photo else ""
 
 
 def map_difference_sentence(difference: NDArray, rank_correlation: float) -> str:
@@ -263,7 +264,7 @@ def comparison_handout(
     recs = [side.rec for side in comparison.recordings]
     difference = map_difference_sentence(comparison.difference, comparison.rank_correlation)
     maps = " ".join([difference, *filter(None, outlier_sentences(comparison))])
-    photos = list(zip(recs, (origin.credit, origin.second_credit), strict=True))[: 2 - comparison.of_one_photo]
+    photos = list(zip(recs, (origin.credit, origin.second_credit), strict=True))[: comparison.photo_count]
     titles = [recording_title(rec, replace(origin, credit=credit)) for rec, credit in photos]
     called = names_with_photos(comparison, names, titles)
     dimmed = [say("The photo {name}; what the model does not see is dimmed", name=title) for title in titles]
@@ -324,23 +325,23 @@ def _facts(vit: Vit) -> list[tuple[str, str]]:
 
 def comparison_as_json(comparison: Comparison) -> Mapping[str, Any]:
     """All numbers of a comparison, as JSON has them; null where there is none."""
-    both, answers, of_one = comparison.recordings, comparison.answers, comparison.of_one_photo
+    both, answers = comparison.recordings, comparison.answers
     models = [{
         "model": side.rec.model, "photo": side.rec.photo.name, "grid": [side.rec.grid.rows, side.rec.grid.cols],
         "patch_px": side.rec.grid.patch_px,
         "sees_px": list(side.rec.model_input.box), "blocks": len(side.tokens), "width": side.tokens.shape[-1],
         "distance_px": side.rec.distance_px.tolist(), "top5": [list(pair) for pair in side.rec.top_classes(TOP_CLASSES)],
     } for side in both]  # fmt: skip
+    place_by_place = {
+        "box_px": list(comparison.grid.box), "difference_points": comparison.difference.tolist(),
+        "cka": [[_number(value) for value in row] for row in comparison.cka],
+        "cka_grid": [comparison.cka_grid.rows, comparison.cka_grid.cols], "cka_resampled": comparison.cka_grid.resampled,
+    }  # fmt: skip
     return {
         "models": models, "grid": [comparison.grid.rows, comparison.grid.cols], "resampled": comparison.grid.resampled,
-        "mask_outliers": comparison.masked,
-        "box_px": list(comparison.grid.box) if of_one else None,
-        "rank_correlation": _number(comparison.rank_correlation),
+        "mask_outliers": comparison.masked, "rank_correlation": _number(comparison.rank_correlation),
         "rollouts": [mask.tolist() for mask in comparison.rollouts],
-        "difference_points": comparison.difference.tolist() if of_one else None,
-        "cka": [[_number(value) for value in row] for row in comparison.cka] if of_one else None,
-        "cka_grid": [comparison.cka_grid.rows, comparison.cka_grid.cols] if of_one else None,
-        "cka_resampled": comparison.cka_grid.resampled if of_one else None,
+        **(place_by_place if comparison.of_one_photo else dict.fromkeys(place_by_place)),
         "same_top1": answers and answers.same_top1, "shared_top5": answers and answers.shared_top5,
         "of": answers and answers.of, "divergence_bits": answers and answers.divergence_bits,
     }  # fmt: skip

@@ -74,14 +74,12 @@ def _compare(
 @memory_cache.cached
 def rollout_maps(comparison: Comparison, cell: int | None, settings: Settings, _vits: tuple[Vit, Vit]) -> MapPair:
     """What a place (or where the answer is read) gathered in each, on one grid."""
-    from vitcore.forward.compare_models import maps_on_common_grid
-
     recs = [side.rec for side in comparison.recordings]
     maps = [
         relevance_maps.rollout_map(rec, None if cell is None else comparison.grid.patch(i, cell), settings, vit)
         for i, (vit, rec) in enumerate(zip(_vits, recs, strict=True))
     ]
-    return maps_on_common_grid(comparison.grid, maps[0], maps[1], comparison.even_shares, comparison.of_one_photo)
+    return comparison.map_pair(*maps)
 
 
 @memory_cache.cached
@@ -89,14 +87,14 @@ def attention_maps(
     comparison: Comparison, cell: int | None, blocks: tuple[int, int], head: int | None, _vits: tuple[Vit, Vit]
 ) -> MapPair:
     """What a place (or where the answer is read) attends to in a block of each, on one grid."""
-    from vitcore.forward.compare_models import attention_map, maps_on_common_grid
+    from vitcore.forward.compare_models import attention_map
 
     maps = []
     for i, (vit, block) in enumerate(zip(_vits, blocks, strict=True)):
         rec = cached_recordings.cached_recording(vit, comparison.recordings[i].rec.photo, None if head is None else block)
         token = None if cell is None else rec.grid.prefix + comparison.grid.patch(i, cell)
         maps.append(attention_map(cached_outliers.mask_outliers(rec) if comparison.masked else rec, block, head, token))
-    return maps_on_common_grid(comparison.grid, maps[0], maps[1], comparison.even_shares, comparison.of_one_photo)
+    return comparison.map_pair(*maps)
 
 
 @memory_cache.cached

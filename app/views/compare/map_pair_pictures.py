@@ -168,8 +168,8 @@ def _draw_map(
 ) -> None:  # fmt: skip
     """One of the pictures: pointed at together, and a touch asks the place in both models."""
     grid, grids = comparison.grid, comparison.recordings[0].rec.grid
-    own_box = comparison.recordings[which].rec.model_input.box
-    (left, top, right, bottom), step = grid.box if comparison.of_one_photo else own_box, grids.step_px
+    which = 0 if comparison.of_one_photo else which  # both show the same part
+    (left, top, right, bottom), step = comparison.seen_box(which), grids.step_px
     if grid.resampled:  # then in pixels of the photo
         step = round((bottom - top) / grid.rows), round((right - left) / grid.cols)
     photo, detail = (
