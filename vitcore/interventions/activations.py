@@ -160,7 +160,7 @@ def _sites(vit: Vit, asked: Collection[Key]) -> dict[Key, ActivationSite]:
 
 def _watched(vit: Vit, sites: Mapping[Key, ActivationSite], seen: Seen) -> Any:
     """A copy of the model whose parts put what is asked for into `seen`."""
-    places: tuple[dict[str, list[tuple[str, Key]]], ...] = ({}, {})  # after edits, and before them
+    places: dict[bool, dict[str, list[tuple[str, Key]]]] = {False: {}, True: {}}  # by whether they are read before edits
     for key, site in sites.items():
         for part in site.parts:
             places[key[0] == UNEDITED].setdefault(part, []).append((site.side, key))
@@ -173,8 +173,8 @@ def _watched(vit: Vit, sites: Mapping[Key, ActivationSite], seen: Seen) -> Any:
         return hook
 
     module = vit.module
-    for first, of_parts in enumerate(places):
-        module = with_hooks(module, "out", bool(first), **{part: note(kept) for part, kept in of_parts.items()})
+    for before_edits, of_parts in places.items():
+        module = with_hooks(module, "out", before_edits, **{part: note(kept) for part, kept in of_parts.items()})
     return module
 
 

@@ -108,11 +108,11 @@ def common_grid_sentence(grid: Any, of_one_photo: bool = True) -> str:
     """On which positions two models were compared; nothing where each read its own patches of its own photo."""
     facts = {"rows": grid.rows, "cols": grid.cols}
     if grid.resampled:
-        return say(
-            "Resampled: the models' patches differ, so both are averaged over the cells of one grid of {rows}×{cols}.", **facts
-        )
-    said = "Patch by patch: both models cut the photo into the same {rows}×{cols} patches."
-    return say(said, **facts) if of_one_photo else ""
+        return say("Resampled: the models' patches differ, so both are averaged over the cells of one grid of {rows}×{cols}.",
+                   **facts)  # fmt: skip
+    if not of_one_photo:
+        return ""
+    return say("Patch by patch: both models cut the photo into the same {rows}×{cols} patches.", **facts)
 
 
 def map_difference_sentence(difference: NDArray, rank_correlation: float) -> str:
@@ -286,20 +286,15 @@ def comparison_handout(
         | {"distances": attention_distance_sentence([rec.distance_renormalised_px for rec in recs], vits)},
         models=[_facts(vit) for vit in vits],
         versions=[*package_versions().items(), (say("Made"), origin.made or current_time_text())],
-        credits=[
-            [
-                (say("File"), rec.photo.name),
-                (say("Author"), credit.get("author", "")),
-                (say("Licence"), credit.get("licence", "")),
-                (say("Source"), credit.get("source", "")),
-            ]
-            for rec, credit in photos
-        ],
+        credits=[[
+            (say("File"), rec.photo.name), (say("Author"), credit.get("author", "")),
+            (say("Licence"), credit.get("licence", "")), (say("Source"), credit.get("source", "")),
+        ] for rec, credit in photos],
         origin=origin,
         sources=COMPARISON_SOURCES,
         command=command,
         numbers=comparison_as_json(comparison),
-    )
+    )  # fmt: skip
 
 
 def comparison_command(first: str, second: str, *photos: str, mask_outliers: bool = False) -> str:
@@ -328,8 +323,8 @@ def comparison_as_json(comparison: Comparison) -> Mapping[str, Any]:
     both, answers = comparison.recordings, comparison.answers
     models = [{
         "model": side.rec.model, "photo": side.rec.photo.name, "grid": [side.rec.grid.rows, side.rec.grid.cols],
-        "patch_px": side.rec.grid.patch_px,
-        "sees_px": list(side.rec.model_input.box), "blocks": len(side.tokens), "width": side.tokens.shape[-1],
+        "patch_px": side.rec.grid.patch_px, "sees_px": list(side.rec.model_input.box),
+        "blocks": len(side.tokens), "width": side.tokens.shape[-1],
         "distance_px": side.rec.distance_px.tolist(), "top5": [list(pair) for pair in side.rec.top_classes(TOP_CLASSES)],
     } for side in both]  # fmt: skip
     place_by_place = {

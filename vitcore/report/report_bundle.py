@@ -36,7 +36,7 @@ from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportOrigin, Repor
 
 
 class ReportBundleWriter:
-    """A shelf being filled: `render_photo` a photo, `add_photo` it, and `close` when all are in."""
+    """A folder or ZIP file being filled: `render_photo` a photo, `add_photo` it, and `close` when all are in."""
 
     def __init__(
         self, vit: Vit, output: OutputFolder, settings: ReportSettings = DEFAULT_SETTINGS, lang: str = "en",

@@ -151,12 +151,10 @@ def test_torchao_is_named(module, torchao, tmp_path):
         load_quietly(tmp_path / "a.pth")
 
 
-def altered(**tensors):
-    return lambda state: {**state, **{name.replace("__", "."): w for name, w in tensors.items()}}
-
-
 STATES = {  # what is in the file, of a plain state, and the sentence
-    "wide norms": (altered(**{f"blocks.{i}.attn.{n}_norm.weight": torch.ones(192) for i in (0, 1) for n in "qk"}), "192 numbers"),
+    "wide norms": (
+        lambda s: s | {f"blocks.{i}.attn.{n}_norm.weight": torch.ones(192) for i in (0, 1) for n in "qk"}, "192 numbers"
+    ),
     "one frame": (lambda s: s | {KERNEL: s[KERNEL][:, :, None]}, "its patches are 1×16×16, frames or slices first"),
     "197 positions": (
         lambda s: {n: w for n, w in s.items() if n != "cls_token"} | {"pos_embed": torch.randn(1, 197, 192)},
@@ -169,8 +167,8 @@ STATES = {  # what is in the file, of a plain state, and the sentence
     ),
     "moments": (lambda s: {f"exp_avg.{n}": w for n, w in s.items()}, "the state of an optimiser"),
     "optimiser": (lambda s: {"optimizer": {"state": {"cls_token": {"exp_avg": s["cls_token"]}}}}, "the state of an optimiser"),
-    "AdapterHub": (altered(**{"blocks.0.adapters.x.adapter_down.0.weight": torch.ones(6, 192)}), "of AdapterHub's library"),
-    "AdapterHub's LoRA": (altered(**{"blocks.0.attn.loras.x.lora_A": torch.ones(6, 192)}), "of AdapterHub's library"),
+    "AdapterHub": (lambda s: s | {"blocks.0.adapters.x.adapter_down.0.weight": torch.ones(6, 192)}, "of AdapterHub's library"),
+    "AdapterHub's LoRA": (lambda s: s | {"blocks.0.attn.loras.x.lora_A": torch.ones(6, 192)}, "of AdapterHub's library"),
 }  # fmt: skip
 
 

@@ -140,8 +140,8 @@ def vision_part_of_module(module: Any, name: str) -> Any:
     from vitcore.models.transformers_models.vision_module import build_vision_module
     from vitcore.models.transformers_models.vision_part import remove_text_parts, vision_part_candidates
 
-    for part, dual in vision_part_candidates(module):
-        return build_vision_module(remove_text_parts(part, dual), dual)
+    for part, has_text_parts in vision_part_candidates(module):
+        return build_vision_module(remove_text_parts(part, has_text_parts), has_text_parts)
     raise unknown_module_error(module, name)
 
 

@@ -93,8 +93,8 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
 
 def _form_error(file: str, name: str, weight: LazyTensor) -> ModelError:
     tensor, dtype = shorten_name(name), weight.dtype
-    if weight.kind in ("quantised", "torchao"):
-        return _quantised_error(file, name, weight.kind.replace("quantised", "torch"))
+    if weight.kind in ("torch", "torchao"):
+        return _quantised_error(file, name, weight.kind)
     if weight.kind == "distributed":
         return ModelError("{name} holds one process's part of {tensor} (DTensor): gather it on all processes with full_tensor(), "
                           "and save that.", name=file, tensor=tensor)  # fmt: skip

@@ -45,7 +45,7 @@ from vitcore.models.checkpoint_inspection.timm_architectures import (
 )
 from vitcore.models.formats import checkpoint_models, config_json, dinov3, google_npz, openclip, timm_names
 from vitcore.models.formats.adapters.add_adapter import add_adapter
-from vitcore.models.formats.adapters.merge_adapter import holds_adapter
+from vitcore.models.formats.adapters.merge_adapter import entry_names, holds_adapter
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.formats.containers import weight_files
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
@@ -74,16 +74,17 @@ def inspect(
     file = weight_files.require_weights_file(path)
     configured = config_json.read_configuration(file.parent)
     tree = weight_files.read_weights_tree(file)
-    names = (name for _, weights in checkpoint_models.weight_mappings(tree) for name in weights)
-    if hub := next((name for name in names if OF_ADAPTERHUB.search(name)), None):
+    if hub := next((name for name in entry_names(tree) if OF_ADAPTERHUB.search(name)), None):
         raise ModelError("{name} holds {tensor}, of AdapterHub's library adapters, whose layers are not opened here. Of LoRA, "
                          "merge_adapter there makes plain weights.", name=file.name, tensor=shorten_name(hub))  # fmt: skip
     if holds_adapter(tree) or file.name in weight_files.ADAPTER_FILES:
         tree, configured = add_adapter(tree, configured, file, base, anywhere)
     found = with_saved_settings(_inspect_tree(path, file, tree, configured, part, like), tree, configured)
     asked = next((len(q.likely[0]) for q in found.questions if q.key == "normalise"), 0)
+    if not asked:
+        return found
     beside = {name: weight for _, weights in checkpoint_models.weight_mappings(tree) for name, weight in weights.items()}
-    return found.with_likely(*likely_answers.normalisation_by_tensors(beside, asked)) if asked else found
+    return found.with_likely(*likely_answers.normalisation_by_tensors(beside, asked))
 
 
 def _inspect_tree(

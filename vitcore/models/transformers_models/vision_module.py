@@ -49,9 +49,9 @@ class TransformersVision(nn.Module):
     library = "transformers"
     needs_memory = True  # classes of theirs remember tensors of a pass, and would those of torch's meta device, too
 
-    def __init__(self, model: Any, dual: bool, channels: int, image_px: tuple[int, int]) -> None:
+    def __init__(self, model: Any, has_text_parts: bool, channels: int, image_px: tuple[int, int]) -> None:
         super().__init__()
-        self.dual, self.channels, self.image_px = dual, channels, image_px
+        self.has_text_parts, self.channels, self.image_px = has_text_parts, channels, image_px
         self.places: dict[str, str] = {}  # parts by their names here: their names in the model
         self.why_not_global, self.reads_class_token = "", False
         self.layout: TokenLayout | None = None
@@ -59,7 +59,7 @@ class TransformersVision(nn.Module):
         answers: list[Any] = []
 
         def run(part: Any) -> Tensor:
-            answers[:] = [run_vision_part(part, x, dual)]
+            answers[:] = [run_vision_part(part, x, has_text_parts)]
             return self._vector(answers[0])
 
         layout: TokenLayout | UndefinedLayout = find_token_layout(model, run, image_px)
@@ -121,7 +121,7 @@ class TransformersVision(nn.Module):
             for name, part in model.named_modules():
                 if name:
                     hooks.enter_context(part.register_forward_hook(note(name)))
-            run_vision_part(model, x, self.dual)
+            run_vision_part(model, x, self.has_text_parts)
         if found:
             self.places["features"] = found[-1]
             self.features = model.get_submodule(found[-1])
@@ -134,7 +134,7 @@ class TransformersVision(nn.Module):
             parts[self.layout.blocks] = nn.ModuleList(
                 _InPlace(block, self.layout.order, self.layout.given) for block in self.blocks
             )
-        answer = self._vector(run_vision_part(with_swapped_modules(self.model, **parts), x, self.dual))
+        answer = self._vector(run_vision_part(with_swapped_modules(self.model, **parts), x, self.has_text_parts))
         if len(answer) != len(x):  # Pixtral: the pictures of a batch are one sequence
             raise ModelError("{name} takes one picture at a time.", name=type(self.model).__name__)
         return answer

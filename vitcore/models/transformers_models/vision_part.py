@@ -61,9 +61,9 @@ def find_vision_part(config_json: Mapping[str, Any], shapes: Mapping[str, Tensor
             whole = kind(config).eval()
     except Exception as error:  # each class asks for other things
         raise ModelError("{name} can't be loaded: {reason}", name=kind.__name__, reason=model_misfit_reason(error)) from None
-    for part, dual in vision_part_candidates(whole):
+    for part, has_text_parts in vision_part_candidates(whole):
         with silenced_transformers(transformers):
-            return _placed(VisionPart(type(part), part.config, dual), shapes, len(part.state_dict()))
+            return _placed(VisionPart(type(part), part.config, has_text_parts), shapes, len(part.state_dict()))
     raise ModelError("Its config.json describes a {kind} model, whose class {name} gives no vector of numbers for a picture alone.",
                      kind=printable_model_type(config_json), name=kind.__name__)  # fmt: skip
 
@@ -81,7 +81,7 @@ def build_vision_part(part: VisionPart, state: dict[str, Tensor]) -> nn.Module:
 
 
 def remove_text_parts(module: Any, has_text_parts: bool) -> Any:
-    """A module that is nobody else's, without the parts that read texts. dual: whether it has some."""
+    """A module that is nobody else's, without the parts that read texts. has_text_parts: whether it has some."""
     if has_text_parts:
         scales = [name for name, _ in module.named_parameters(recurse=False)]
         for name in [*(name for name, _ in module.named_children() if "text" in name), *scales]:

@@ -46,7 +46,7 @@ def measure_accuracy(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> dict[
 def predict_classes(
     vit: Vit, photos: Photos, top_count: int = 5, batch: int = BATCH_SIZE
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which photos could be opened, (n,), and the model's `top_count` likeliest classes of each, (n, most), the likeliest first."""
+    """Which photos could be opened, (n,), and the `top_count` likeliest classes of each, (n, top_count), the likeliest first."""
     top_count = min(top_count, len(vit.labels))
     empty = np.zeros((0, top_count), np.int64)
     return _ask_batches(vit, photos, batch, True, lambda module, x: module(x).topk(top_count).indices, empty)

@@ -75,7 +75,7 @@ def teacher_blocks_per_student_block(teacher_blocks: int, student_blocks: int) -
 
 
 def relative_error(actual: Tensor, target: Tensor) -> Tensor:
-    """Squared error as a share of the target's energy: ‖given − wanted‖² / ‖wanted‖²."""
+    """Squared error as a share of the target's energy: ‖actual − target‖² / ‖target‖²."""
     return (actual - target).square().mean() / target.square().mean().clamp(min=EPSILON)
 
 

@@ -48,11 +48,11 @@ def _predicted(masked: MaskedPatches, vit: Vit, photos: list[Photo]) -> tuple[ND
     pixels = torch.cat([to_model_input(vit, crop_for_model(photo.image, vit.transform).pixels) for photo in photos])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # the same patches at every step
-        fate = corrupt_patches(len(pixels), vit.grid.patches, masked.recipe.masked_share)
+        corruption = corrupt_patches(len(pixels), vit.grid.patches, masked.recipe.masked_share)
     masked.eval()
     truth = mean_cell_colours(pixels * masked.std + masked.mean, masked.recipe.patch_px, 1)[:, :, 0]
-    still = {"fate": fate.codes.to(torch.uint8), "source": fate.replacement_patches.int(), "truth": _bytes(truth)}
-    return _bytes(masked.predicted_colours(pixels, fate)).numpy(), {k: v.numpy() for k, v in still.items()}
+    still = {"fate": corruption.codes.to(torch.uint8), "source": corruption.replacement_patches.int(), "truth": _bytes(truth)}
+    return _bytes(masked.predicted_colours(pixels, corruption)).numpy(), {k: v.numpy() for k, v in still.items()}
 
 
 def _bytes(colours: torch.Tensor) -> torch.Tensor:

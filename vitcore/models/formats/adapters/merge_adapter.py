@@ -6,7 +6,7 @@ Two layouts: an adapter's folder, whose `adapter_config.json` names the base; an
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -26,19 +26,23 @@ POOLER = re.compile(r"(\w+\.)?pooler\.")  # which transformers' classes with a h
 FOREIGN = re.compile(r"\.(lora_|ia3_|hada_|lokr_|vera_|oft_|boft_|poly_|fourierft_|vblora_|hra_|adaption_|prompt_|road_|randlora_)")
 
 
+def entry_names(tree: Mapping[str, Any]) -> Iterator[str]:
+    """The names of all that a file holds but the mappings, however deep."""
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from entry_names(value)
+        else:
+            yield name
+
+
 def holds_adapter(tree: Mapping[str, Any]) -> bool:
     """Whether there is an adapter's matrix somewhere in a file."""
-    return any(
-        holds_adapter(value) if isinstance(value, Mapping) else bool(MATRIX.match(name)) or ".base_layer." in name
-        for name, value in tree.items()
-    )
+    return any(MATRIX.match(name) or ".base_layer." in name for name in entry_names(tree))
 
 
 def holds_base(tree: Mapping[str, Any]) -> bool:
     """Whether a file with an adapter holds the weights that it changes, too."""
-    return any(
-        holds_base(value) if isinstance(value, Mapping) else name.endswith(".base_layer.weight") for name, value in tree.items()
-    )
+    return any(name.endswith(".base_layer.weight") for name in entry_names(tree))
 
 
 def merge_adapter(

@@ -45,7 +45,7 @@ class TensorPlace:
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    kind: str = ""  # of one without values: "quantised", "sparse", "meta", "distributed", or the library whose class it has
+    kind: str = ""  # of one without values: "sparse", "meta", "distributed", or the library that quantised it or whose class it has
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,10 @@ HEADER = "__metadata__"  # under which the texts of a safetensors header lie bes
 MAX_GROWTH = 12  # a zip may unpack to so many times its size: weights hardly compress at all
 SPARE_BYTES = 64 * 10**6  # and to so much more, whatever its size
 OTHER_FILES = {
-    b"\x89HDF": "Keras (HDF5)", b"GGUF": "GGUF", b"\x08\x07\x12": "ONNX", b"\x08\x08\x12": "ONNX", b"\x93NUMPY": "NumPy (.npy)",
+    b"\x89HDF": "Keras (HDF5)", b"GGUF": "GGUF", b"\x93NUMPY": "NumPy (.npy)",
     b"%PDF": "PDF",
 }  # fmt: skip
-OTHER_SUFFIXES = {  # of formats whose first bytes are those of others, too: of files that nothing else tells
+OTHER_SUFFIXES = {  # of formats whose first bytes are those of others, too: the ending comes first
     ".msgpack": "Flax (msgpack)", ".mlmodel": "Core ML", ".pb": "TensorFlow", ".distcp": "torch.distributed.checkpoint",
     ".xml": "OpenVINO", ".pte": "ExecuTorch", ".engine": "TensorRT",
 }  # fmt: skip
@@ -74,10 +74,13 @@ def read_weights(file: Path) -> Mapping[str, Any]:
         raise ModelError(
             "{name} is a photo ({kind}), and not a model: choose it where photos are chosen.", name=file.name, kind=photo
         )
-    other = _kind(start, OTHER_FILES) or ("TensorFlow Lite" if start[4:8] == b"TFL3" else None)
-    other = "ONNX" if start[:1] == b"\x08" and start[2:3] in (b"\x12", b"\x3a") else other
-    other = "OpenVINO" if not other and file.suffix == ".bin" and file.with_suffix(".xml").is_file() else other
-    other = OTHER_SUFFIXES.get(file.suffix, other)
+    is_onnx = start[:1] == b"\x08" and start[2:3] in (b"\x12", b"\x3a")
+    other = (
+        OTHER_SUFFIXES.get(file.suffix)
+        or ("ONNX" if is_onnx else _kind(start, OTHER_FILES))
+        or ("TensorFlow Lite" if start[4:8] == b"TFL3" else None)
+        or ("OpenVINO" if file.suffix == ".bin" and file.with_suffix(".xml").is_file() else None)
+    )
     if file.suffix == ".safetensors" and not other:
         return _safetensors(file, start, size)
     if other:

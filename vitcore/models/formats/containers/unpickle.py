@@ -237,7 +237,7 @@ def _tensor(kind: str, args: tuple[Any, ...]) -> TensorPlace:
         return args[0]
     storage, offset, shape, strides = args[:4]
     if kind == "qtensor" or not isinstance(storage, TensorStorage):
-        return TensorPlace(None, None, 0, shape if are_tensor_sizes(shape) else (), (), "quantised" if kind == "qtensor" else "")
+        return TensorPlace(None, None, 0, shape if are_tensor_sizes(shape) else (), (), "torch" if kind == "qtensor" else "")
     dtype = storage.dtype
     if kind == "tensor_v3":
         dtype = _dtype(args[6])
