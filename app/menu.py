@@ -56,9 +56,13 @@ PAGES = (
 ROOMS = {room: [row for row in PAGES if row.room == room] for room in dict.fromkeys(row.room for row in PAGES if row.room)}
 
 
-@functools.lru_cache(maxsize=2 * len(PAGES))  # Streamlit resolves a page's path at every link
-def page_target(slug: str) -> StreamlitPage:
-    """A page of the menu, for `st.page_link`."""
+@functools.lru_cache(maxsize=8 * len(PAGES))  # Streamlit resolves a page's path: for all pages a sixth of a run
+def page_target(slug: str, title: str | None = None, icon: str | None = None, help_text: str | None = None) -> StreamlitPage:
+    """A page of the menu, for `st.page_link`; with its title, icon and help for `st.navigation`, which writes into its copy."""
     import streamlit as st
 
-    return st.Page(VIEWS / slug / "page.py", url_path=slug, default=slug == PAGES[0].slug)
+    row = next(row for row in PAGES if row.slug == slug)
+    return st.Page(
+        VIEWS / slug / "page.py", title=title, icon=icon, help=help_text, url_path=slug, default=row is PAGES[0],
+        visibility="visible" if row.room else "hidden",
+    )  # fmt: skip

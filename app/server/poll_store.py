@@ -92,7 +92,7 @@ def end_poll(code: str) -> None:
 
 
 def store_vote(poll_as_shown: Poll, voter: str, patch: Any) -> None:
-    """Take the vote of a phone that has `poll_as_shown` the poll; it takes the place of its last one.
+    """Take the vote of a phone that was shown this poll; it takes the place of its last one.
 
     voter: 32 hexadecimal digits, the phone's random name. Raises: PollError, where the poll is closed, asks about another photo
     by now, is full, or has no such patch.

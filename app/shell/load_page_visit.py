@@ -75,7 +75,10 @@ def load_fragment_visit(model: str, text: Prose) -> Visit:
 def load_model_or_show_problem() -> Vit:
     """The model that the page shows, loaded; problems and progress are said on the page."""
     status_place = st.container()
-    with status_place, download_progress(status_place.empty(), quietly=current_model.is_loaded()) as progress:
+    with (
+        status_place,
+        download_progress(status_place.empty(), quietly=current_model.loaded_model_or_none() is not None) as progress,
+    ):
         vit = current_model.load_model(progress)
     if current_model.FIRST.needs_rerun:
         st.rerun()

@@ -5,7 +5,6 @@ Nothing heavy is imported here: torch and plotly wait until the page needs them.
 
 import base64
 import copy
-import functools
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -14,7 +13,7 @@ from app import permissions, texts
 from app.components import light_or_dark
 from app.components.light_or_dark import sync_theme_and_address
 from app.components.pending_choices import drawing_page_frame, mark_controls_drawn, restore_pending_choices
-from app.menu import PAGES, ROOMS, VIEWS, PageRow
+from app.menu import PAGES, ROOMS, VIEWS, PageRow, page_target
 from app.server import check_browser_values, render_slots
 from app.shell import (
     copy_link,
@@ -104,15 +103,8 @@ def _page(row: PageRow, text: texts.Prose) -> StreamlitPage:
     Those of other rooms are in the menu, too, but not seen (`static/head.html`).
     """
     first = row in [rows[0] for rows in ROOMS.values()]
-    return copy.copy(_page_template(row, text[f"room {row.room}" if first else row.slug], first, text[f"{row.slug} help"]))
-
-
-@functools.lru_cache(maxsize=4 * len(PAGES))  # Streamlit resolves the file's path for each: for all pages a sixth of a run
-def _page_template(row: PageRow, title: str, first: bool, help_text: str) -> StreamlitPage:
-    return st.Page(
-        VIEWS / row.slug / "page.py", title=title, icon=row.icon if first or not row.room else None, help=help_text,
-        url_path=row.slug, default=row is PAGES[0], visibility="visible" if row.room else "hidden",
-    )  # fmt: skip
+    icon = row.icon if first or not row.room else None
+    return copy.copy(page_target(row.slug, text[f"room {row.room}" if first else row.slug], icon, text[f"{row.slug} help"]))
 
 
 def _ask_for_poll() -> None:

@@ -22,7 +22,7 @@ LIKELY_SECOND = ("cat", "red-panda")  # the first of them that isn't the first p
 B_PHOTO = "b_photo"  # the second photo of *Compare*, where a photo that was chosen on another page is not asked for
 # By the page's address
 SECOND_PHOTO_MENUS = {"compare": B_PHOTO, "tokens": SECOND_PHOTO, "switch": SECOND_PHOTO, "report": SECOND_PHOTO}
-SECOND_FILES = {"second_file": SECOND_PHOTO, "b_file": B_PHOTO}  # the uploaders of second photos, by their menus
+SECOND_UPLOADERS = {SECOND_PHOTO: "second_file", B_PHOTO: "b_file"}  # by the menus of second photos
 FRAME_UPLOADERS = ("file", "bar_file", "camera")  # around the page; what is dropped on the page itself goes to the first
 
 
@@ -131,8 +131,9 @@ def _show_bands(colours: tuple[str, ...]) -> None:
 
 def _target(key: str) -> tuple[str, str, str]:
     """Of an uploader: the menu that its photo is chosen in, the photo's id there, and what it is kept as."""
-    if key in SECOND_FILES:
-        return SECOND_FILES[key], uploaded_photo.SECOND_ID, uploaded_photo.SECOND
+    for menu, uploader in SECOND_UPLOADERS.items():
+        if key == uploader:
+            return menu, uploaded_photo.SECOND_ID, uploaded_photo.SECOND
     return "photo", uploaded_photo.PHOTO_ID, uploaded_photo.FIRST
 
 
@@ -151,7 +152,7 @@ class SecondPhoto(NamedTuple):
     title: str
 
 
-def second_photo_ids(visit: Visit, control: str) -> list[str]:
+def _second_photo_ids(visit: Visit, control: str) -> list[str]:
     """The gallery's photos and the visitor's own without the first one; what the menu `control` has is kept among them.
 
     For a model of other than three bands there are only the visitor's own; without a second one it is the first again.
@@ -179,11 +180,11 @@ def _tell_missing_second_photo(ids: list[str], control: str) -> None:
 
 
 def second_photo_menu(visit: Visit, label: str, control: str = SECOND_PHOTO) -> SecondPhoto:
-    """A menu of `second_photo_ids`; beside it, where a second photo is dropped in."""
-    ids = second_photo_ids(visit, control)
+    """A menu of the gallery and own photos; beside it, where a second photo is dropped in."""
+    ids = _second_photo_ids(visit, control)
     _tell_missing_second_photo(ids, control)
     chosen = photo_menu(label, ids, control, width=200)
     with st.popover(texts.prose("common")["own second photo"], icon=":material/upload:"):
-        photo_uploader(next(key for key, menu in SECOND_FILES.items() if menu == control))
+        photo_uploader(SECOND_UPLOADERS[control])
         st.caption(texts.prose("common")["second photo kept"])
     return SecondPhoto(chosen, photo_ids_and_titles.photo_titles_by_id(texts.language(), ids)[chosen])

@@ -135,9 +135,9 @@ export function headline(s, head) {
   const word = head.words.map(w => fillIn(words["word " + w], { token: names[head.sink] ?? "" })).join(", ")
   const spread = fillIn(words.facts, { spread: head.spread, tokens: grid.prefix + grid.rows * grid.cols })
   const named = head.shares.map((share, i) => [shared[i], share]).concat(head.outlying === null ? [] : [[words["outlier tokens"], head.outlying]])
-  const shares = named.map(([token, share]) => fillIn(words.share, { token, share: (share > 0 && share < 1 ? "< 1" : share) + "\u00a0%" }))
+  const shares = named.map(([token, share]) => fillIn(words.share, { token, share: (share > 0 && share < 1 ? "< 1" : share) + " %" }))
   const why = head.words.map(w => rules[w].join(": ")).join("\n")
-  const measured = fillIn(words.measured, { bits: head.bits.toFixed(1), most: most.toFixed(1), part: Math.round((100 * head.bits) / most) + "\u00a0%", reach: head.reach + "\u00a0%", offset: head.offset + "\u00a0%" })
+  const measured = fillIn(words.measured, { bits: head.bits.toFixed(1), most: most.toFixed(1), part: Math.round((100 * head.bits) / most) + " %", reach: head.reach + " %", offset: head.offset + " %" })
   return { word, facts: [spread, fillIn(words.far, { px: head.px }), ...shares].join("\n"), rule: `${why}\n${measured}` }
 }
 

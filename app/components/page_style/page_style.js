@@ -32,9 +32,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     s = { end: new AbortController() }
     states.set(parentElement, s)
     window.addEventListener("resize", () => s.measure(), { signal: s.end.signal })
-    keepPercentSigns([{ type: "childList", addedNodes: [document.body] }])
+    keepPercentSigns(document.body)
     s.menu = new MutationObserver(records => {
-      keepPercentSigns(records)
+      for (const { type, target, addedNodes } of records) (type === "characterData" ? [target] : addedNodes).forEach(keepPercentSigns)
       mend()
     })
     s.menu.observe(document.body, { childList: true, characterData: true, subtree: true, attributeFilter: ["data-collapsed"] })

@@ -130,7 +130,7 @@ class InterpolatedPosition(NamedTuple):
 
 
 def interpolated_position(model: str, patches_per_side: int, position: int) -> InterpolatedPosition:
-    """The cosines of the position `position` of `patches_per_side` × `patches_per_side`, in both ways of interpolation."""
+    """The cosines of a `position` among `patches_per_side` × `patches_per_side`, in both ways of interpolation."""
     paper, timm = (position_similarity(model, patches_per_side, patches_per_side, way) for way in ("paper", "timm"))
     assert paper is not None and timm is not None, "only asked for models that have positions"
     return InterpolatedPosition(paper[position], timm[position])

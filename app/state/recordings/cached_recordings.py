@@ -122,11 +122,6 @@ def cached_recording(model: Vit, photo: Photo, block: int | None = None, record:
     return replace(rec, maps={block: _heads(rec, block)})
 
 
-def sample_recording(model: Vit, name: str) -> vitcore.Recording:
-    """What one pass on a photo of the gallery left, by the photo's name."""
-    return cached_recording(model, sample_photos.open_sample(name, texts.language(), model.bands))
-
-
 def second_recording(model: Vit, chosen: str) -> vitcore.Recording:
     """What one pass on a page's second photo left: one of the gallery by its name, or an upload of this visitor's by its id."""
     return cached_recording(model, uploaded_photo.open_photo_by_id(chosen, model.bands))

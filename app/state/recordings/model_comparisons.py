@@ -56,15 +56,13 @@ def compare_models(vits: tuple[Vit, Vit], photos: tuple[Photo, Photo], mask_outl
         TokenRecording(recording_with_tokens(vit, photo), _tokens(vit.name, photo.key, vit, photo))
         for vit, photo in zip(vits, photos, strict=True)
     )
-    key = (vits[0].name, vits[1].name, photos[0].key, photos[1].key)
-    return replace(_compare(*key, mask_outliers, (one, two)), recordings=(one, two))
+    return replace(_compare(one.rec, two.rec, mask_outliers, (one, two)), recordings=(one, two))
 
 
 @memory_cache.cached
 def _compare(
-    first: str, second: str, first_photo: str, second_photo: str, mask_outliers: bool,
-    _recordings: tuple[TokenRecording, TokenRecording],
-) -> Comparison:  # fmt: skip
+    first: Recording, second: Recording, mask_outliers: bool, _recordings: tuple[TokenRecording, TokenRecording]
+) -> Comparison:
     """The same without what both looks hold, which is kept already: to weigh all of that again took longer than to compare."""
     from vitcore.forward.compare_models import compare
 
@@ -113,11 +111,6 @@ def comparison_from_keys(key: PairKey, mask_outliers: bool = False) -> tuple[Com
     return compare_models((one, two), (rec.photo, other.photo), mask_outliers), (one, two)
 
 
-def answer_agreement(first_recording: Recording, second_recording: Recording) -> PredictionAgreement | None:
+def answer_agreement(one: Recording, two: Recording) -> PredictionAgreement | None:
     """How the answers of two models agree; None where they don't tell the same classes apart."""
-    return prediction_agreement(
-        first_recording.logits,
-        second_recording.logits,
-        (first_recording.labels, second_recording.labels),
-        (first_recording.output, second_recording.output),
-    )
+    return prediction_agreement(one.logits, two.logits, (one.labels, two.labels), (one.output, two.output))

@@ -35,12 +35,12 @@ def load_model(progress: Callable[[int, int], None]) -> Vit:
     return model
 
 
-def is_loaded() -> bool:
-    """Whether the model that is wanted is in memory."""
+def loaded_model_or_none() -> Vit | None:
+    """The model that is wanted, where it is in memory."""
     try:
-        return loaded_models.is_model_loaded(model_menu.model_cache_key(FIRST.wanted))
+        return memory_cache.cached_value_or_none(loaded_models.loaded_model, model_menu.model_cache_key(FIRST.wanted))
     except ModelError:
-        return False
+        return None
 
 
 def model_bands() -> int:
@@ -53,10 +53,7 @@ def model_bands() -> int:
 
 def assumed_answers() -> Mapping[str, str]:
     """What is assumed of the model that is wanted, by `OpenQuestion.key`; nothing of one that is not in memory."""
-    try:
-        vit = memory_cache.cached_value_or_none(loaded_models.loaded_model, model_menu.model_cache_key(FIRST.wanted))
-    except ModelError:
-        return {}
+    vit = loaded_model_or_none()
     return vit.assumed if vit else {}
 
 

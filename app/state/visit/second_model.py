@@ -31,11 +31,7 @@ def follow_second_photo(chosen: str) -> None:
         usual, instead = (RANDOM, ITSELF) if other else (ITSELF, RANDOM)
         if (state.get("b") or RANDOM, state.get("b_px") or OWN_SIZE) == (usual, OWN_SIZE):
             state["b"] = instead
-
-
-def remember_second_photo(chosen: str) -> None:
-    """Once its menu is drawn: in the first run of a link the menu's state does not hold yet what the address says."""
-    st.session_state[OTHER_PHOTO_STATE] = chosen != uploaded_photo.SAME_PHOTO
+    state[OTHER_PHOTO_STATE] = other
 
 
 def run_checkpoints(name: str) -> list[str]:

@@ -32,7 +32,7 @@ VIEWS = ("pair", "curtain")  # side by side, or one picture with a curtain betwe
 
 
 def rename_query_and_choose_key(page_key: str, shared_key: str, is_shared: bool) -> str:
-    """The control's key: that of the selection `shared_key` pages where it is of the first model alone, else one of this page's."""
+    """The control's key: `shared_key`, of the selection that all pages share, where it is of the first model alone."""
     if is_shared:
         shared_selection.rename_query_params_and_rerun({page_key: shared_key})
     return shared_key if is_shared else page_key

@@ -25,13 +25,13 @@ def show_pickers_and_load_pair(
 ) -> tuple[ModelPair, DeltaGenerator]:
     """The pair that the pickers in `row` name, and the settings' popover; `problem_place` says what could not be had."""
     text, first = visit.texts, visit.vit
-    photo_picker.second_photo_ids(visit, photo_picker.B_PHOTO)  # that of B may be the first one now
-    second_model.follow_second_photo(st.session_state.get(photo_picker.B_PHOTO) or uploaded_photo.SAME_PHOTO)
     with row:
         model_picker.repeated_model_menu(text["first"], "a_model", width=scale_to_page_px(250))
-        requested = _second_menu(text, first)
+        b_place = st.container(width="content")
         photo = photo_picker.second_photo_menu(visit, text["b_photo"], photo_picker.B_PHOTO).photo
-        second_model.remember_second_photo(photo)
+        second_model.follow_second_photo(photo)
+        with b_place:
+            requested = _second_menu(text, first)
         settings = st.popover(text["settings"], icon=":material/tune:", key="compare_settings")
     with problem_place:
         return _load_pair(visit, requested, photo, settings), settings

@@ -11,6 +11,7 @@ from app.components.figure import download_button, in_visitors_language
 from app.shell import copy_link
 from app.state import reports
 from app.state.model_ref import ModelRef
+from app.state.photos import uploaded_photo
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
 from vitcore.report.report_settings import ReportOrigin
@@ -80,9 +81,7 @@ def comparison_handout_button(pair: ModelPair) -> None:
     if pair.comparison is None:
         return
     origin = ReportOrigin(
-        address=_comparison_link({key for key, visit in zip(("photo", "b_photo"), pair.visits, strict=True) if visit.photo.whose}),
-        lacking=copy_link.link_limits_sentence(texts.prose("report"), "compare"),
-        lang=texts.language(),
+        address=_comparison_link(), lacking=copy_link.link_limits_sentence(texts.prose("report"), "compare"), lang=texts.language()
     )
     refs = [ModelRef.parse(vit.name) for vit in pair.vits]
     with st.expander(text["take title"], icon=":material/print:"):
@@ -100,9 +99,9 @@ def comparison_handout_button(pair: ModelPair) -> None:
             copyable_text(comparison_command(refs[0].name, refs[1].name, *photos, mask_outliers=masked), key="shell")
 
 
-def _comparison_link(own: set[str]) -> str:
-    """Where this comparison is in this app; empty when nobody knows."""
+def _comparison_link() -> str:
+    """Where this comparison is in this app, without photos of the visitor's own; empty when nobody knows."""
     here, state = st.context.url, st.session_state
-    given = {key: str(state[key]) for key in ADDRESS_KEYS if state.get(key) and key not in own}
+    given = {key: str(state[key]) for key in ADDRESS_KEYS if state.get(key) and state[key] not in uploaded_photo.KINDS}
     given |= {outlier_masking.QUERY_KEY: "true"} if outlier_masking.is_masking_on() else {}
     return here.partition("?")[0] + f"?{urlencode(given)}" if here else ""

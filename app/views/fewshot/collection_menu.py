@@ -45,13 +45,11 @@ def features_with_progress(
 def features_by_source(
     vit: Vit, collection: PhotoCollection, text: Prose, with_random_weights: bool
 ) -> dict[str, NDArray[np.float32]]:
-    """The features that are compared: the model's, raw pixels, and with `with_random_weights` those of random weights."""
+    """The features that are compared: the model's, raw pixels, and, if asked for, those of random weights."""
     found = {"model": features_with_progress(vit, collection, text), "pixels": photo_collections.pixel_features(collection.photos)}
-    return (
-        found | {"random": features_with_progress(vit, collection, text, use_trained_weights=False)}
-        if with_random_weights
-        else found
-    )
+    if with_random_weights:
+        found["random"] = features_with_progress(vit, collection, text, use_trained_weights=False)
+    return found
 
 
 def class_subset_menu(text: Prose, collection: PhotoCollection, source: str) -> PhotoCollection | None:

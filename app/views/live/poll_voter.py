@@ -36,7 +36,7 @@ def show_voting_page(visit: Visit) -> bool:
             return False
         st.markdown(f"#### {poll_question(visit, text)}")
         grid = visit.grid
-        st.fragment(_ballot)(found, visit.photo_url, grid.rows, grid.cols, grid.step_px, text, found.is_open)
+        st.fragment(_ballot)(found, visit.photo_url, grid.rows, grid.cols, grid.step_px, text)
     return found.is_open
 
 
@@ -45,15 +45,10 @@ def _show_subject(photo: str, model: str) -> None:
     set_control("model", model)
 
 
-def _ballot(
-    found: poll_store.Poll, image: str, rows: int, cols: int, step_px: tuple[int, int], text: texts.Prose, was_open: bool
-) -> None:
-    """The photo to tap on; what was tapped is a vote. All that comes and goes stands below it: it must not move under a finger.
-
-    was_open: whether the page was drawn while the poll took votes; once it takes none, the whole page is drawn again.
-    """
+def _ballot(found: poll_store.Poll, image: str, rows: int, cols: int, step_px: tuple[int, int], text: texts.Prose) -> None:
+    """The photo to tap on; what was tapped is a vote. All that comes and goes stands below it: it must not move under a finger."""
     try:
-        if was_open and not poll_store.find_poll(found.code).is_open:
+        if found.is_open and not poll_store.find_poll(found.code).is_open:  # since the page was drawn
             st.rerun(scope="app")
         tapped, refused = st.session_state.pop(TAPPED, None), ""
         if tapped is not None:

@@ -33,10 +33,8 @@ def show_position_sentences(cosines: NDArray, position: int, vit: Vit, text: Pro
     """The sentences beside the enlarged tile; `cosines` (N, N) of all positions, `position` one of them."""
     grid, facts = vit.grid, model_weights.position_facts(cosines, position, vit.grid)
     (row, col), (most_row, most_col) = grid.row_col(position), grid.row_col(facts.most_similar)
-    here, there = (
-        {"chosen": position, "row": row, "col": col},
-        {"most": facts.most_similar, "most_row": most_row, "most_col": most_col},
-    )
+    here = {"chosen": position, "row": row, "col": col}
+    there = {"most": facts.most_similar, "most_row": most_row, "most_col": most_col}
     st.markdown(text.fill("most similar", **here, **there, cosine=decimal(facts.most_similar_cosine, 3)))
     correlation = decimal(model_weights.correlation_with_distance(cosines, grid), 2)
     st.metric(text["correlation"], correlation, help=text["correlation help"])
