@@ -185,7 +185,7 @@ def test_with_another_photo_comes_the_same_model():
 
 def test_ones_own_second_photo_is_in_files_and_in_no_link(monkeypatch):
     asked = []
-    monkeypatch.setattr("app.views.compare.summary_and_handout.download_button", lambda *given, **more: asked.append(given))
+    monkeypatch.setattr("app.views.compare.comparison_handout_section.download_button", lambda *given, **more: asked.append(given))
     app = App("compare").fine().upload("my dog.png", (sample_photos.SAMPLES / "cat.jpg").read_bytes(), "b_file").fine()
     assert app.values() | {"b": "itself", "b_photo": "your-second-photo"} == app.values()
     _, make, kind, names = asked[-1]

@@ -7,7 +7,14 @@ import streamlit as st
 from app import texts
 from app.shell import load_page_visit, query_controls
 from app.state.recordings import model_comparisons
-from app.views.compare import chart_pairs, map_pair_settings, model_pickers, preset_cards, summary_and_handout
+from app.views.compare import (
+    chart_pairs,
+    comparison_handout_section,
+    map_pair_settings,
+    model_pickers,
+    preset_cards,
+    similarity_numbers,
+)
 from app.views.compare.model_pair import ControlPlaces
 
 text = texts.prose("compare")
@@ -40,11 +47,11 @@ if st.session_state.get("picture", "rollout") not in pictures:
 with kind_row:
     picture = query_controls.button_row(text, "picture", list(pictures))
 with number_place:
-    summary_and_handout.show_similarity_numbers(pair)
+    similarity_numbers.show_similarity_numbers(pair)
 with picture_place:
-    summary_and_handout.show_answers_and_grid(pair, picture)
+    similarity_numbers.show_answers_and_grid(pair, picture)
     pictures[picture](pair, pair.comparison, ControlPlaces(picture_row, settings, rest))
 with cards:
     preset_cards.show_preset_cards(text, visit.vit)
-summary_and_handout.show_teacher_note(pair)
-summary_and_handout.comparison_handout_button(pair)
+similarity_numbers.show_teacher_note(pair)
+comparison_handout_section.comparison_handout_button(pair)

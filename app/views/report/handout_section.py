@@ -13,7 +13,7 @@ from app.shell import copy_link, query_controls
 from app.state import reports
 from app.state.recordings import cached_recordings
 from app.state.visit.visit import Visit
-from app.views.report import cause_controls
+from app.views.report import cause_controls, cause_pictures
 from app.widgets import model_card_and_cautions, outlier_masking
 from vitcore.figures.theme_colours import file_to_data_uri
 from vitcore.report.report_settings import ReportSettings, report_command
@@ -72,7 +72,7 @@ def show_handout(visit: Visit, settings: ReportSettings, causes: CauseSettings) 
     with st.spinner(text["handout making"], show_time=True):
         lacking, cautions = copy_link.link_limits_sentence(text, "report"), model_card_and_cautions.model_cautions(visit.vit)
         address = copy_link.handout_page_url(settings, **cause_controls.cause_query_params(causes))
-        more = cause_controls.cause_pictures(visit, causes)
+        more = cause_pictures.cause_pictures(visit, causes)
         said = tuple(one.about for one in more)
         page = reports.photo_handout(
             visit.recording, settings, texts.language(), address, lacking, visit.sample, cautions, said, more, visit.vit
