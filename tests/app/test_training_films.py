@@ -235,3 +235,10 @@ def test_why_a_loss_may_rise_is_said_of_what_was_taught_layer_by_layer(monkeypat
 
     assert f"added to the loss (step {later[0]:,}, {later[1]:,})" in said("vit-tiny-patch8-128")
     assert "changes its meaning" not in said("labels-alone")
+
+
+@pytest.mark.parametrize(("on_training_photos", "name"), [(True, "training photos, not augmented"), (False, "validation")])
+def test_a_loss_on_training_photos_is_not_called_validation(on_training_photos, name):
+    log = [{"step": step, "loss": 2.0, "val_loss": 1.0} for step in (1, 2)]
+    specs = films.film_curve_specs("key", 2, 2, "light", "en", on_training_photos, log)
+    assert [word for word in ("training photos, not augmented", "validation") if word in json.dumps(specs["loss"])] == [name]

@@ -114,8 +114,10 @@ def _titles(curves: Curves, at: int | None = None) -> dict[str, str]:
     return titles
 
 
-def curve_figures(log: list[dict[str, Any]], mode: Any, last: int = 0, log_steps: bool = False) -> Figures:
-    """The run's curves, those that were measured: loss, accuracy, learning rate."""
+def curve_figures(
+    log: list[dict[str, Any]], mode: Any, last: int = 0, log_steps: bool = False, on_training_photos: bool = False
+) -> Figures:
+    """The run's curves, those that were measured: loss, accuracy, learning rate. No photos held out: the dots of the loss say so."""
     text, curves = texts.prose("learn"), _log_curves(log)
 
     def line(name: str, field: str, kind: str = "line", points: int = CURVE_POINTS) -> TrainingCurve:
@@ -126,7 +128,7 @@ def curve_figures(log: list[dict[str, Any]], mode: Any, last: int = 0, log_steps
 
     mean = line(text["mean"], "loss", points=CURVE_POINTS // 8)
     lines = {
-        "loss": [line(text["each step"], "loss", "raw"), mean, line(text["validation"], "val_loss", "dots")],
+        "loss": [line(text["each step"], "loss", "raw"), mean, line(text["validation shared" if on_training_photos else "validation"], "val_loss", "dots")],
         "accuracy": [line(text[name], field, "dots") for name, field in RIGHT.items()],
         "rate": [line(text["learning rate"], "lr")],
     }

@@ -94,12 +94,15 @@ def first_emergence_steps(key: str, _film: Film) -> dict[str, int | None]:
 
 
 @memory_cache.cached
-def film_curve_specs(key: str, records: int, last: int, theme: str, lang: str, _log: list[dict[str, Any]]) -> dict[str, Any]:
+def film_curve_specs(
+    key: str, records: int, last: int, theme: str, lang: str, on_training_photos: bool, _log: list[dict[str, Any]]
+) -> dict[str, Any]:
     """The curves of a film as `app.components.chart.chart` takes them; the marker of the frame is added by `chart`."""
     from app.components.chart.chart import chart_spec
     from app.state.training import film_figures
 
-    return {name: chart_spec(fig) for name, fig in film_figures.curve_figures(_log, theme, last=last, log_steps=True).items()}
+    drawn = film_figures.curve_figures(_log, theme, last=last, log_steps=True, on_training_photos=on_training_photos)
+    return {name: chart_spec(figure) for name, figure in drawn.items()}
 
 
 def emerged_structure(film: Film, frame: int) -> EmergedStructure:

@@ -136,7 +136,7 @@ def _next_frame(steps: list[int], live: bool) -> bool:
 def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Prose) -> None:
     if not film.log:
         return
-    drawn = films.film_curve_specs(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
+    drawn = films.film_curve_specs(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.shared, film.log)
     titles = film_figures.curve_titles(film.log, step)
     specs = {one: drawn[one] | {"title": titles[one]} for one in ("loss", "accuracy") if one in drawn}
     if not specs:

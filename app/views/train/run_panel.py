@@ -150,7 +150,9 @@ def _curves(run: run_status.RunStatus, text: texts.Prose) -> None:
         return
     from app.state.training import film_figures
 
-    drawn = film_figures.curve_figures(run.records, light_or_dark.current_theme(), last=run.step)
+    drawn = film_figures.curve_figures(
+        run.records, light_or_dark.current_theme(), last=run.step, on_training_photos=run.validates_on_training_photos
+    )
     for place, name in zip(st.columns(len(drawn)), drawn, strict=True):
         with place:
             chart(chart_spec(drawn[name]), key=f"watch_{name}", alt=texts.prose("learn")[f"{name} alt"])
