@@ -28,7 +28,7 @@ class RefusalError(ValueError):
 
 ALSO_CALLED = {  # what others call something: ours, of which the one that a list holds is the nearest
     "ig": ("integrated_gradients",), "lrp": ("chefer",), "transformer_attribution": ("chefer",), "cam": ("grad_cam",),
-    "attention": ("rollout",), "cls": ("class", "class_token"), "image": ("photos",), "pixels": ("photos",),
+    "attention": ("rollout",), "cls": ("class", "class_token"), "image": ("photos",),
     "raw": ("photos",), "tensor": ("normalised",), "preprocessed": ("normalised",), "resid": ("resid_post", "residual"),
     "residual": ("resid_post",), "query": ("q", "queries"), "key": ("k", "keys"),
     "value": ("v", "values"), "q": ("queries",), "k": ("keys",), "v": ("values",), "attn_weights": ("pattern",),

@@ -42,7 +42,7 @@ def values(app, key="gathered"):
 def test_a_side_is_vitcores(shipped, first):
     app = App("rollout", compare="true")
     for method in (name for name in METHODS if name != "integrated_gradients"):
-        expected = relevance(shipped, first.model_input.pixels, method).maps
+        expected = relevance(shipped, first.model_input, method).maps
         if method in ("chefer", "grad_cam"):
             expected = absolute_shares(expected)
         app.set(b_method=method).fine()
@@ -51,7 +51,7 @@ def test_a_side_is_vitcores(shipped, first):
 
 def test_integrated_gradients_are_in_logits_and_say_how_complete_they_are(shipped, first):
     app = App("rollout", **QUICK, b_baseline="black").fine()
-    found = relevance(shipped, first.model_input.pixels, "integrated_gradients", steps=8, baseline="black")
+    found = relevance(shipped, first.model_input, "integrated_gradients", steps=8, baseline="black")
     told = app.component("b_gathered")
     assert told["unit"] == "logits" and np.allclose(told["values"], found.maps.ravel(), atol=2e-3)
     (said,) = (c.partition("The logit rises by")[2] for c in app.sentences("caption") if "The logit rises by" in c)
@@ -99,7 +99,7 @@ def test_the_class_is_the_likeliest_until_one_is_chosen(shipped, first):
     assert share_of_second < 0.0005
     app.press(f"{second} < 0.1 %")  # little, and not nothing
     assert app.values()["class"] == second and f"Chefer relevance for {second}" in app.text("markdown")
-    expected = absolute_shares(relevance(shipped, first.model_input.pixels, "chefer", shipped.labels.index(second)).maps)
+    expected = absolute_shares(relevance(shipped, first.model_input, "chefer", shipped.labels.index(second)).maps)
     assert np.allclose(values(app, "b_gathered"), 100 * expected.ravel(), rtol=1e-3, atol=1e-4)
 
 

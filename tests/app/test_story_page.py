@@ -225,7 +225,7 @@ def test_the_projection_shows_the_embedding(shipped, panda):
 
 def test_the_lens_shows_what_the_head_says(shipped, panda):
     app = App("story", step="8").fine()
-    share = probabilities(logit_lens(shipped, panda.model_input.pixels))
+    share = probabilities(logit_lens(shipped, panda.model_input))
     assert {tile["words"] for tile in app.component("story_depth")["tiles"]} == {""}, "it would give the answer away"
     assert app.chart("Probabilities of the leading"), "in the answer"
     tiles = app.set(guess_depth=1).fine().component("story_depth")["tiles"]

@@ -18,7 +18,7 @@ SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
 
 def test_after_which_layer_the_answer_is_there(visit, shipped, rec):
     """After which layer would the model first give the answer it finally gives? What would it say after layer 3?"""
-    best = logit_lens(shipped, rec.model_input.pixels).argmax(1)  # [0]: the embeddings alone
+    best = logit_lens(shipped, rec.model_input).argmax(1)  # [0]: the embeddings alone
     final, after_3 = shipped.labels[best[-1]], shipped.labels[best[4]]
     passed = next(i for i in range(len(best)) if (best[i:] == best[-1]).all())
     page = at_rest(visit("story"))
@@ -38,7 +38,7 @@ def test_after_which_layer_the_answer_is_there(visit, shipped, rec):
 def test_where_two_methods_differ_most(visit, shipped, rec):
     """Rollout and a method that asks for a class disagree: show both for the second-likeliest class, and where most."""
     second = rec.top_classes(2)[1][0]
-    asked = relevance(shipped, rec.model_input.pixels, "chefer", shipped.labels.index(second)).maps
+    asked = relevance(shipped, rec.model_input, "chefer", shipped.labels.index(second)).maps
     points = difference_points(rec.rollout(), asked.reshape(rec.grid.rows, rec.grid.cols))
     row, col = np.unravel_index(np.abs(points).argmax(), points.shape)
     page = lab.at_rest(visit("rollout?compare=true"))

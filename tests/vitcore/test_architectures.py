@@ -67,7 +67,7 @@ def sentence(run, *given, **more):
 def spoken_for(vit, pixels, methods):
     for method in methods:
         steps = {"steps": 2} if method == "integrated_gradients" else {}
-        found = relevance(vit, pixels, method, 1 if METHODS[method].asks_class else None, **steps)
+        found = relevance(vit, pixels, method, 1 if METHODS[method].asks_class else None, inputs="pixels", **steps)
         assert found.maps.shape == (vit.grid.rows, vit.grid.cols) and np.isfinite(found.maps).all(), method
         assert found.maps.any() or method in ("grad_cam", "gradient_rollout", "chefer"), method
 
@@ -89,7 +89,7 @@ def test_models_that_attend_over_one_grid(name, noise):
     assert patch_embeddings(vit, rec.model_input.pixels).shape[0] == vit.grid.patches
     assert rec.rollout().shape == (vit.grid.rows, vit.grid.cols)
     spoken_for(vit, rec.model_input.pixels, METHODS)
-    assert np.allclose(logit_lens(vit, rec.model_input.pixels)[-1], predict(vit, rec.model_input.pixels), atol=1e-4)
+    assert np.allclose(logit_lens(vit, rec.model_input)[-1], predict(vit, rec.model_input.pixels), atol=1e-4)
     assert load_model.first_layer_filters(vit).shape[1] == 3
     table = load_model.position_embeddings(vit)
     assert table is None or len(table) == vit.grid.patches

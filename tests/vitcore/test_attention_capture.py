@@ -262,7 +262,7 @@ def test_a_capture_around_another_sees_every_event_too(make_vit, noise):
     assert seen == events
     seen.clear()
     with AttentionCapture(lambda event: seen.append((event.index, event.shape))):
-        relevance(vit, rec.model_input.pixels, "chefer", target=0)
+        relevance(vit, rec.model_input, "chefer", target=0)
     assert seen == events, "softmaxes of the inner watcher's own are no events"
 
 

@@ -111,6 +111,6 @@ def test_deletion_curves_from_a_photo(shipped, photo_file):
     rec = vitcore.record(shipped, photo_file)
     maps = {"rollout": rec.rollout()}
     found = vitcore.deletion_curves(shipped, photo_file, maps, steps=4)["rollout"]
-    of_pixels = vitcore.deletion_curves(shipped, rec.model_input.pixels, maps, steps=4)["rollout"]
+    of_pixels = vitcore.deletion_curves(shipped, rec.model_input, maps, steps=4)["rollout"]
     assert isinstance(found, vitcore.DeletionCurve)
     np.testing.assert_array_equal(found.strongest_first, of_pixels.strongest_first)

@@ -51,7 +51,7 @@ def test_either_library_makes_the_same_of_a_photo(by, make_vit, noise):
         made.append([
             rec.logits, rec.fused["mean"], rec.norms, rec.distance_px, seen.tokens,
             predict(vit, pixels), predict(vit, pixels, order, True), predict_without_positions(vit, pixels),
-            logit_lens(vit, pixels), extract_features(vit, photos), trace_token(vit, pixels, 1, 5).x_out,
+            logit_lens(vit, pixels, inputs="pixels"), extract_features(vit, photos), trace_token(vit, pixels, 1, 5).x_out,
         ])  # fmt: skip
     for usual, other in zip(*made, strict=True):
         np.testing.assert_allclose(other, usual, rtol=1e-4, atol=1e-5)

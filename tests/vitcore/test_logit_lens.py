@@ -36,7 +36,7 @@ def pixels_for(vit) -> np.ndarray:
 
 def test_the_last_row_is_the_answer(vit):
     pixels = pixels_for(vit)
-    rows = logit_lens(vit, pixels)
+    rows = logit_lens(vit, pixels, inputs="pixels")
     assert rows.shape == (vit.blocks + 1, len(vit.labels))
     assert np.abs(rows[-1] - predict(vit, pixels)).max() <= 1e-5
 
@@ -51,7 +51,7 @@ def test_every_row_is_what_timm_reads_from_that_depth(vit):
         whole = [torch.cat([s[1], s[0]], 1) if isinstance(s, tuple) else s for s in states]
         expected = [vit.module.forward_head(vit.module.norm(state))[0].numpy() for state in whole]
     assert len(expected) == vit.blocks
-    np.testing.assert_allclose(logit_lens(vit, pixels)[1:], expected, atol=1e-5)
+    np.testing.assert_allclose(logit_lens(vit, pixels, inputs="pixels")[1:], expected, atol=1e-5)
 
 
 def test_row_0_knows_the_embeddings_only(make_vit):
@@ -75,7 +75,7 @@ def test_the_shared_model_is_left_alone(tiny):
 
     def look(i: int) -> None:
         for _ in range(5):
-            np.testing.assert_allclose(logit_lens(tiny, photos[i])[-1], plain[i], rtol=0, atol=1e-5)
+            np.testing.assert_allclose(logit_lens(tiny, photos[i], inputs="pixels")[-1], plain[i], rtol=0, atol=1e-5)
             np.testing.assert_allclose(predict(tiny, photos[i]), plain[i], rtol=0, atol=1e-5)
 
     with ThreadPoolExecutor(4) as threads:

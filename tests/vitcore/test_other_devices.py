@@ -31,8 +31,8 @@ def numbers(vit):
     yield vitcore.record(vit, photo, exact=True).logits
     yield recompute_heads(kept.query_key, 1)
     for method in ("rollout", "gradient_rollout", "chefer", "integrated_gradients", "grad_cam"):
-        yield relevance(vit, pixels, method, **({"steps": 2} if method == "integrated_gradients" else {})).maps
-    yield logit_lens.logit_lens(vit, pixels)
+        yield relevance(vit, pixels, method, inputs="pixels", **({"steps": 2} if method == "integrated_gradients" else {})).maps
+    yield logit_lens.logit_lens(vit, pixels, inputs="pixels")
     yield predict.predict(vit, pixels, order, True)
     yield predict.predict_without_positions(vit, pixels)
     yield block_activations.trace_token(vit, pixels, 1, 3).x_out

@@ -27,7 +27,7 @@ CASES = {
     "a photo's pixels": (recording.to_model_input, "to(vit.weight)", lambda vit: vitcore.record(vit, photo)),
     "distances": (inspect.unwrap(block_attention._far_and_ones), "to(device)", lambda vit: vitcore.record(vit, photo)),
     "a baseline": (relevances._plain, "to(x.device, x.dtype)",
-                   lambda vit: relevances.relevance(vit, pixels, "integrated_gradients", **black)),
+                   lambda vit: relevances.relevance(vit, photo, "integrated_gradients", **black)),
     "patches that stay": (inspect.unwrap(covered_patches._answers_without_tokens), "to(vit.device)",
                           lambda vit: covered_patches._answers_without_tokens(vit, pixels, masks, 1, covered_patches.no_progress)),
 }

@@ -169,10 +169,10 @@ def test_other_plots_are_refused(recorded):
 def test_a_class_is_asked_for_by_its_name(make_vit, noise):
     vit = replace(make_vit(), labels=("tiger cat", "lynx", "crane", "Crane", "sea-lion", "snow leopard", "a", "b", "c", "d"))
     photo = noise(1)
-    pixels = record(vit, photo).model_input.pixels
-    by_index, by_name = relevance(vit, pixels, "chefer", 1), relevance(vit, photo, "chefer", target="Lynx")
+    seen = record(vit, photo).model_input
+    by_index, by_name = relevance(vit, seen, "chefer", 1), relevance(vit, photo, "chefer", target="Lynx")
     assert by_name.targets == (1,) and np.array_equal(by_index.maps, by_name.maps)
-    assert relevance(vit, np.stack([pixels] * 2), "chefer", ("sea lion", 0)).targets == (4, 0)
+    assert relevance(vit, [seen, photo], "chefer", ("sea lion", 0)).targets == (4, 0)
     for name, said in (
         ("crane", "2 classes are named crane: give one by its index, 2, 3."),
         ("linx", "No class is named linx; the nearest are: lynx"),

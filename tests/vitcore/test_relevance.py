@@ -87,7 +87,7 @@ def test_gradient_methods_equal_plain_pytorch(make_vit, method, plain, seed, tar
     vit = make_vit(seed)
     pixels = pixels_of(vit, seed)
     expected = plain(vit.module, to_model_input(vit, pixels), target).numpy().reshape(4, 4)
-    found = relevance(vit, pixels, method, target).maps
+    found = relevance(vit, pixels, method, target, inputs="pixels").maps
     assert expected.max() > 1e-4, "there is nothing to compare"
     assert np.abs(found - expected).max() <= 1e-5
     assert np.abs(found - expected).max() <= 1e-4 * expected.max()
@@ -96,7 +96,7 @@ def test_gradient_methods_equal_plain_pytorch(make_vit, method, plain, seed, tar
 def test_rollout_is_the_recordings(shipped, rec):
     settings = {"fusion": "max", "discard_ratio": 0.4, "residual": 0.3, "first_block": 2}
     for chosen in ({}, settings, settings | {"start": 9}):
-        found = relevance(shipped, rec.model_input.pixels, "rollout", **chosen).maps
+        found = relevance(shipped, rec.model_input, "rollout", **chosen).maps
         assert np.abs(found - rec.rollout(**chosen)).max() < 1e-6
 
 
@@ -107,7 +107,7 @@ def test_integrated_gradients_add_up_to_what_the_logit_rose(make_vit):
     for steps in (2, 64):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            found = relevance(vit, pixels, "integrated_gradients", 4, steps=steps, baseline="black")
+            found = relevance(vit, pixels, "integrated_gradients", 4, steps=steps, baseline="black", inputs="pixels")
         assert [one.category for one in told] == ([IncompleteAttributionsWarning] if steps == 2 else [])
         assert bool(found.incomplete) == (steps == 2)
         with torch.no_grad():
@@ -129,7 +129,7 @@ def test_integrated_gradients_of_the_path_by_hand(make_vit):
         vit.module(at)[0, 2].backward()
         total += at.grad / steps
     by_hand = (total * x)[0].sum(0).reshape(4, 8, 4, 8).sum((1, 3)).numpy()
-    found = relevance(vit, pixels, "integrated_gradients", 2, steps=100).maps
+    found = relevance(vit, pixels, "integrated_gradients", 2, steps=100, inputs="pixels").maps
     assert np.abs(found - by_hand).max() < 2e-3 * np.abs(by_hand).max()
 
 
@@ -149,7 +149,7 @@ def test_grad_cam_by_hand(make_vit):
     own(to_model_input(vit, pixels))[0, 5].backward()
     patches, gradient = seen[0][0, 3:].detach(), seen[0].grad[0, 3:]
     by_hand = torch.relu((patches * gradient.mean(0)).sum(1)).reshape(4, 4).numpy()
-    found = relevance(vit, pixels, "grad_cam", 5).maps
+    found = relevance(vit, pixels, "grad_cam", 5, inputs="pixels").maps
     assert by_hand.max() > 0 and np.abs(found - by_hand).max() < 1e-6
 
 
@@ -159,7 +159,7 @@ def test_grad_cam_by_hand(make_vit):
 @each_method
 def test_shape_is_the_grid_of_a_distilled_model_and_of_a_hybrid(method, big_kinds):
     for vit in big_kinds:
-        found = relevance(vit, pixels_of(vit), method, **quick(method)).maps
+        found = relevance(vit, pixels_of(vit), method, inputs="pixels", **quick(method)).maps
         assert found.shape == (vit.grid.rows, vit.grid.cols) and np.isfinite(found).all() and found.any()
 
 
@@ -185,17 +185,17 @@ def test_an_image_alone_is_as_in_a_batch_and_a_class_that_depends_on_nothing_has
     batch, shape = pixels_of(vit, count=2), (vit.grid.rows, vit.grid.cols)
     for method, facts in METHODS.items():
         targets = (1, 7) if facts.asks_class else None
-        together = relevance(vit, batch, method, targets, **quick(method))
+        together = relevance(vit, batch, method, targets, inputs="pixels", **quick(method))
         assert together.maps.shape == (2, *shape)
         for i, image in enumerate(batch):
-            found = relevance(vit, image, method, targets and targets[i], **quick(method))
+            found = relevance(vit, image, method, targets and targets[i], inputs="pixels", **quick(method))
             alone = found.maps
             assert np.abs(together.maps[i] - alone).max() <= 1e-6 * max(1, np.abs(alone).max()), method
             assert alone.shape == shape and alone.dtype == np.float64
             assert np.isfinite(alone).all() and alone.any() and (facts.signed or alone.min() >= 0), method
             assert len(found.targets) == facts.asks_class
         assert not np.allclose(together.maps[0], together.maps[1]), method
-        assert not facts.asks_class or not relevance(vit, batch[0], method, 6, **quick(method)).maps.any(), method
+        assert not facts.asks_class or not relevance(vit, batch[0], method, 6, inputs="pixels", **quick(method)).maps.any(), method
 
 
 @pytest.mark.parametrize("method", OF_A_CLASS)
@@ -203,10 +203,10 @@ def test_no_class_means_the_likeliest_and_classes_differ(tiny, method):
     batch = pixels_of(tiny, count=2)
     with torch.no_grad():
         likeliest = [int(tiny.module(to_model_input(tiny, p)).argmax()) for p in batch]
-    found = relevance(tiny, batch, method, **quick(method))
+    found = relevance(tiny, batch, method, inputs="pixels", **quick(method))
     assert list(found.targets) == likeliest
-    assert np.array_equal(found.maps, relevance(tiny, batch, method, likeliest, **quick(method)).maps)
-    other = relevance(tiny, batch, method, (likeliest[0] + 1) % 10, **quick(method)).maps
+    assert np.array_equal(found.maps, relevance(tiny, batch, method, likeliest, inputs="pixels", **quick(method)).maps)
+    other = relevance(tiny, batch, method, (likeliest[0] + 1) % 10, inputs="pixels", **quick(method)).maps
     assert not np.allclose(found.maps[0], other[0])
 
 
@@ -214,7 +214,7 @@ def test_no_class_means_the_likeliest_and_classes_differ(tiny, method):
 def test_the_model_is_as_it_was(make_vit, method):
     vit = make_vit()
     before = {k: v.clone() for k, v in vit.module.state_dict().items()}
-    relevance(vit, pixels_of(vit), method, **quick(method))
+    relevance(vit, pixels_of(vit), method, inputs="pixels", **quick(method))
     after = vit.module.state_dict()
     assert before.keys() == after.keys() and all(torch.equal(before[k], after[k]) for k in before)
     assert all(p.grad is None and not p.requires_grad for p in vit.module.parameters())
@@ -226,12 +226,12 @@ def test_the_model_is_as_it_was(make_vit, method):
 def test_two_threads_share_one_model(tiny, method):
     """And a third that only looks sees none of their calls."""
     images = pixels_of(tiny, count=4)
-    alone = [relevance(tiny, image, method, **quick(method)).maps for image in images]
+    alone = [relevance(tiny, image, method, inputs="pixels", **quick(method)).maps for image in images]
     both = threading.Barrier(2)
 
     def work(i):
         both.wait(30)
-        return [relevance(tiny, images[k], method, **quick(method)).maps for k in (i, i + 2)]
+        return [relevance(tiny, images[k], method, inputs="pixels", **quick(method)).maps for k in (i, i + 2)]
 
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(work, (0, 1)))
@@ -242,10 +242,10 @@ def test_two_threads_share_one_model(tiny, method):
 @each_method
 def test_it_works_where_gradients_are_off(tiny, method):
     pixels = pixels_of(tiny)
-    expected = relevance(tiny, pixels, method, **quick(method)).maps
+    expected = relevance(tiny, pixels, method, inputs="pixels", **quick(method)).maps
     for off in (torch.no_grad, torch.inference_mode):
         with off():
-            assert np.array_equal(relevance(tiny, pixels, method, **quick(method)).maps, expected)
+            assert np.array_equal(relevance(tiny, pixels, method, inputs="pixels", **quick(method)).maps, expected)
 
 
 def test_models_without_the_fused_kernel_give_the_same(make_vit):
@@ -254,7 +254,7 @@ def test_models_without_the_fused_kernel_give_the_same(make_vit):
         block.attn.fused_attn = False
     pixels = pixels_of(vit)
     for method in METHODS:
-        one, two = (relevance(v, pixels, method, **quick(method)).maps for v in (vit, manual))
+        one, two = (relevance(v, pixels, method, inputs="pixels", **quick(method)).maps for v in (vit, manual))
         assert np.abs(one - two).max() < 1e-5
 
 
@@ -269,7 +269,7 @@ def test_a_pool_of_tokens_is_where_relevance_begins(make_vit):
     for cam, grad in plain_attention(vit.module, to_model_input(vit, pixels), 3):
         r += (grad * cam).clamp(min=0).mean(0) @ r
     expected = (r - torch.eye(16)).mean(0).numpy().reshape(4, 4)
-    assert np.abs(relevance(vit, pixels, "chefer", 3).maps - expected).max() < 1e-5
+    assert np.abs(relevance(vit, pixels, "chefer", 3, inputs="pixels").maps - expected).max() < 1e-5
 
 
 # Refusals
@@ -279,8 +279,8 @@ def test_a_model_without_a_head_has_no_class(make_vit):
     vit = make_vit(num_classes=0)
     for method in OF_A_CLASS:
         with pytest.raises(load_model.ModelError, match="no class to explain"):
-            relevance(vit, pixels_of(vit), method)
-    assert relevance(vit, pixels_of(vit), "rollout").maps.shape == (4, 4)
+            relevance(vit, pixels_of(vit), method, inputs="pixels")
+    assert relevance(vit, pixels_of(vit), "rollout", inputs="pixels").maps.shape == (4, 4)
 
 
 @pytest.mark.parametrize("given, said", [
@@ -294,4 +294,4 @@ def test_a_model_without_a_head_has_no_class(make_vit):
 ], ids=str)  # fmt: skip
 def test_what_there_is_not_is_refused(tiny, given, said):
     with pytest.raises(ValueError, match=said):
-        relevance(tiny, given.pop("pixels", pixels_of(tiny)), given.pop("method", "chefer"), **given)
+        relevance(tiny, given.pop("pixels", pixels_of(tiny)), given.pop("method", "chefer"), inputs="pixels", **given)

@@ -57,7 +57,7 @@ def draw_relevance(args: argparse.Namespace, vit: Vit) -> None:
     target = int(args.target) if args.target and args.target.isdecimal() else args.target
     settings = {} if args.convention == "row-stochastic" else {"convention": args.convention}
     warnings.filterwarnings("ignore", category=IncompleteAttributionsWarning)  # said here, in a line of its own
-    found = find(vit, rec.model_input.pixels, args.method, target, **settings)
+    found = find(vit, rec.model_input, args.method, target, **settings)
     if found.incomplete:
         print(found.incomplete, file=sys.stderr)
     method, labels = METHODS[args.method], [vit.labels[index] for index in found.targets]
@@ -128,7 +128,7 @@ def draw_steering(args: argparse.Namespace, vit: Vit) -> None:
     rec, other = record_photo(vit, args.photo, fusions=()), record_photo(vit, args.towards, fusions=())
     x, y = (to_model_input(vit, one.model_input.numbers) for one in (rec, other))
     direction = steering_direction(vit, towards=y, away=x, layer=layer, inputs="normalised")
-    logits = steering_sweep(vit, x, direction, layer, scales)
+    logits = steering_sweep(vit, x, direction, layer, scales, inputs="normalised")
     chances = probabilities(logits, rec.output)
     places = {"own": int(rec.logits.argmax()), "other": int(other.logits.argmax())}
     rows = [

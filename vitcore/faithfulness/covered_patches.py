@@ -18,6 +18,7 @@ from vitcore.errors import check_choice
 from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
+from vitcore.images.photo_arrays import nearest_bytes
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 from vitcore.module_swaps import with_hooks, with_swapped_modules
@@ -26,6 +27,7 @@ from vitcore.translation import say
 PIXEL_FILLS = ("mean", "blur", "noise", "neighbour")
 FILLS = (*PIXEL_FILLS, "removed")
 BATCH = 32
+Pixels = NDArray[Any]  # (H, W, 3): bytes, or floats of which 0 to 1 are a photo's
 Progress = Callable[[int, int], object]  # told how many are done, of how many
 
 
@@ -33,10 +35,8 @@ def no_progress(done: int, count: int) -> None:
     """Progress that is told to nobody: does nothing."""
 
 
-def cover_patches(
-    pixels: NDArray[np.uint8], grid: Grid, patches: Collection[int], fill: str = "mean", seed: int = 0
-) -> NDArray[np.uint8]:
-    """Pixels (H, W, 3) of the model's input with these patches (0 to N − 1) painted over.
+def cover_patches(pixels: Pixels, grid: Grid, patches: Collection[int], fill: str = "mean", seed: int = 0) -> Pixels:
+    """Pixels (H, W, 3) of the model's input, bytes or floats from 0 to 1, with these patches (0 to N − 1) painted over.
 
     `fill`: "mean", the mean colour of the input; "blur", the input under a Gaussian blur whose radius is a patch's side;
     "noise", uniform noise drawn from `seed`, the same for any set of patches; "neighbour", the nearest patch that is not
@@ -47,7 +47,7 @@ def cover_patches(
 
 
 def logits_without_patches(
-    vit: Vit, pixels: NDArray[np.uint8], patch_sets: Sequence[Collection[int]], fill: str = "mean", seed: int = 0,
+    vit: Vit, pixels: Pixels, patch_sets: Sequence[Collection[int]], fill: str = "mean", seed: int = 0,
     batch: int = BATCH, on_progress: Progress = no_progress,
 ) -> NDArray[np.float32]:  # fmt: skip
     """Logits (S, classes) of one input (H, W, 3), each without one of S sets of patches; fills as of `cover_patches`.
@@ -97,7 +97,7 @@ def no_patch_left_error(vit: Vit) -> ModelError:
 
 
 def _answers_without_tokens(
-    vit: Vit, pixels: NDArray[np.uint8], masks: list[NDArray[np.bool_]], batch: int, on_progress: Progress
+    vit: Vit, pixels: Pixels, masks: list[NDArray[np.bool_]], batch: int, on_progress: Progress
 ) -> NDArray[np.float32]:
     if why := why_not_removable(vit):
         raise ModelError(why)
@@ -159,9 +159,12 @@ def covered_patch_mask(grid: Grid, patches: Collection[int]) -> NDArray[np.bool_
     return mask
 
 
-def _layer(pixels: NDArray[np.uint8], grid: Grid, fill: str, seed: int) -> NDArray[np.uint8] | None:
+def _layer(pixels: Pixels, grid: Grid, fill: str, seed: int) -> Pixels | None:
     """What shows where patches are covered, (H, W, 3); None for "neighbour", which depends on which these are."""
     check_choice("fill", fill, PIXEL_FILLS if fill == "removed" else FILLS)
+    if pixels.dtype != np.uint8:
+        layer = _layer(nearest_bytes(pixels), grid, fill, seed)
+        return None if layer is None else layer / np.float32(255)
     if fill == "noise":
         return np.random.default_rng(seed).integers(0, 256, pixels.shape, np.uint8)
     if fill == "blur":
@@ -170,7 +173,7 @@ def _layer(pixels: NDArray[np.uint8], grid: Grid, fill: str, seed: int) -> NDArr
     return None if fill == "neighbour" else mean
 
 
-def _paint(pixels: NDArray[np.uint8], grid: Grid, mask: NDArray[np.bool_], layer: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
+def _paint(pixels: Pixels, grid: Grid, mask: NDArray[np.bool_], layer: Pixels | None) -> Pixels:
     if layer is None:
         return _paint_neighbours(pixels, grid, mask)
     high, wide = grid.step_px
@@ -178,7 +181,7 @@ def _paint(pixels: NDArray[np.uint8], grid: Grid, mask: NDArray[np.bool_], layer
     return np.where(covered[..., None], layer, pixels)
 
 
-def _paint_neighbours(pixels: NDArray[np.uint8], grid: Grid, mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
+def _paint_neighbours(pixels: Pixels, grid: Grid, mask: NDArray[np.bool_]) -> Pixels:
     if mask.all():
         return _paint(pixels, grid, mask, _layer(pixels, grid, "mean", 0))
     whole, seen = pixels.copy(), np.flatnonzero(~mask)

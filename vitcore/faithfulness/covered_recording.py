@@ -21,8 +21,10 @@ from vitcore.faithfulness.covered_patches import (
 )
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.forward.recording import Recording, record_batch
+from vitcore.forward.recordings.model_inputs import open_for_model
 from vitcore.grid import Grid
-from vitcore.images import PhotoSource, crop_for_model, open_photo
+from vitcore.images import Crop, InputKind, PhotoSource
+from vitcore.images.photo_arrays import nearest_bytes
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, check_bands, check_vit
 
@@ -80,11 +82,12 @@ class CoveredRecording:
 
 
 def record_covered(
-    vit: Vit, image: PhotoSource | Recording, covered: Collection[int], fill: str = "mean", seed: int = 0
-) -> CoveredRecording:
+    vit: Vit, image: PhotoSource | Recording, covered: Collection[int], fill: str = "mean", seed: int = 0, *,
+    inputs: InputKind | None = None,
+) -> CoveredRecording:  # fmt: skip
     """Run the model once on a photo without the patches `covered` (0 to N − 1), and keep what the pictures need.
 
-    `image`: a photo, or a recording of one by this model, whose crop is taken. `fill` as of
+    `image`: a photo, taken as `record` takes it (`inputs`, too), or a recording by this model, whose crop is taken. `fill` as of
     `covered_patches.cover_patches`, or "removed": the tokens leave the sequence after the position embedding, which a
     convolutional network can't do (timm's PatchDropout in training, arXiv 2212.00794). With no patch covered, the answer is
     that of `record`.
@@ -96,15 +99,15 @@ def record_covered(
     if isinstance(image, Recording):
         photo, crop = image.photo, image.model_input
     else:
-        photo = open_photo(image)
-        crop = crop_for_model(photo.image, vit.transform)
+        photo, crop = open_for_model(vit, image, inputs)
     grid, mask = vit.grid, covered_patch_mask(vit.grid, covered)
     kept = np.arange(grid.patches)
     if fill == "removed":
         kept = np.flatnonzero(~mask)
         vit = _vit_without(vit, kept)
     else:
-        crop = replace(crop, pixels=cover_patches(crop.pixels, grid, np.flatnonzero(mask).tolist(), fill, seed))
+        painted = cover_patches(crop.numbers, grid, np.flatnonzero(mask).tolist(), fill, seed)
+        crop = Crop(painted, crop.box) if crop.bands is None else Crop(nearest_bytes(painted), crop.box, painted)
     rec = record_batch(vit, [(photo, crop)])[0]
     return CoveredRecording(recording=rec, grid=grid, covered=mask, kept=kept, fill=fill)
 

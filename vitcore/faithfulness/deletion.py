@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from vitcore.errors import check_choice
 from vitcore.faithfulness.covered_patches import BATCH, Progress, answer_reads_patches, logits_without_patches, no_progress
-from vitcore.forward.recordings.model_inputs import pixels_for_model
-from vitcore.images import PhotoSource
-from vitcore.models.vit import Vit, class_index
+from vitcore.forward.recordings.model_inputs import open_for_model
+from vitcore.images import InputKind, PhotoSource
+from vitcore.models.vit import Vit, check_bands, class_index
 from vitcore.probabilities import probabilities
 
 STEPS = 10
@@ -53,9 +53,10 @@ class DeletionCurve:
 def deletion_curves(
     vit: Vit, photo: PhotoSource, maps: Mapping[str, NDArray], *, target: int | str | None = None, fill: str = "removed",
     steps: int = STEPS, seed: int = 0, batch: int = BATCH, on_progress: Progress = no_progress,
+    inputs: InputKind | None = None,
 ) -> dict[str, DeletionCurve]:  # fmt: skip
-    """One curve for each map (rows, cols) of a photo, cropped as `record` does, or of the pixels that the model sees, an array
-    (H, W, 3) of uint8 of exactly its input size: patches go in the order of the map's values.
+    """One curve for each map (rows, cols) of a photo, taken as `record` takes it (`inputs`, too): patches go in the order of the
+    map's values.
 
     `target` is a class by its index or its name (default: the likeliest); `fill` as of `covered_patches.logits_without_patches`.
     Equal values go in an order drawn from `seed`. All maps are run together, each set of patches once, and `on_progress` hears
@@ -66,13 +67,14 @@ def deletion_curves(
     if not isinstance(maps, Mapping):
         raise TypeError(f'maps are arrays by name, {{"rollout": rec.rollout()}}, not {type(maps).__name__}')
     asked_class = class_index(vit, target)
+    check_bands(vit, 3)
     orders = {name: _order(vit, name, values, seed) for name, values in maps.items()}
     counts = _counts(vit, fill, steps)
     both = [order for one in orders.values() for order in (one, one[::-1])]
     asked = [frozenset(), *(frozenset(order[:count].tolist()) for order in both for count in counts[1:])]
     place = {patches: i for i, patches in enumerate(dict.fromkeys(asked))}
     logits = logits_without_patches(
-        vit, pixels_for_model(vit, photo), [sorted(one) for one in place], fill, seed, batch, on_progress
+        vit, open_for_model(vit, photo, inputs)[1].numbers, [sorted(one) for one in place], fill, seed, batch, on_progress
     )
     values = probabilities(logits, vit.output)[[place[one] for one in asked]]
     chosen = int(values[0].argmax()) if asked_class is None else asked_class

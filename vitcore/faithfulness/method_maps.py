@@ -42,7 +42,7 @@ def method_maps(vit: Vit, rec: Recording, names: Iterable[str] = MAPS, target: i
                 found[name] = np.mean([rec.pooled_attention(layer) for layer in layers], 0)
         elif (vit.is_global or not METHODS[name].needs_attention) and (vit.labels or not METHODS[name].asks_class):
             chosen = target if METHODS[name].asks_class else None
-            found[name] = relevance(vit, rec.model_input.pixels, name, chosen).maps
+            found[name] = relevance(vit, rec.model_input, name, chosen).maps
     return found
 
 

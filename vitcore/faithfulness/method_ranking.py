@@ -52,7 +52,7 @@ def photo_deletion(
     """
     maps, drawn = method_maps(vit, rec, names, target), random_maps(vit, random_orders, seed)
     curves = deletion_curves(
-        vit, rec.model_input.pixels, {**maps, **drawn}, target=target, fill=fill, steps=steps, seed=seed, batch=batch,
+        vit, rec.model_input, {**maps, **drawn}, target=target, fill=fill, steps=steps, seed=seed, batch=batch,
         on_progress=on_progress,
     )  # fmt: skip
     label = vit.labels[next(iter(curves.values())).target]
@@ -75,7 +75,7 @@ def add_random_orders(
         raise ValueError(f"random_orders is 1 or more, not {random_orders}")
     drawn = random_maps(vit, random_orders, seed)
     curves = deletion_curves(
-        vit, rec.model_input.pixels, drawn, target=first.target, fill=photo_result.fill, steps=len(first.shares) - 1, seed=seed,
+        vit, rec.model_input, drawn, target=first.target, fill=photo_result.fill, steps=len(first.shares) - 1, seed=seed,
         batch=batch, on_progress=on_progress,
     )  # fmt: skip
     chance = list(curves.values())

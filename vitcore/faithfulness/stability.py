@@ -86,7 +86,7 @@ def stability_test(
     found: dict[str, dict[str, float]] = {name: {} for name in first}
     answers = {"photo": float(probabilities(rec.logits, rec.output)[chosen])}
     for done, (change, (apply, moved, still)) in enumerate(CHANGES.items(), start=1):
-        crop = replace(rec.model_input, pixels=apply(rec.model_input.pixels, vit.grid))
+        crop = replace(rec.model_input, pixels=apply(rec.model_input.pixels, vit.grid), bands=None)
         changed = record_batch(vit, [(rec.photo, crop)])[0]
         answers[change] = float(probabilities(changed.logits, changed.output)[chosen])
         for name, drawn in method_maps(vit, changed, names, chosen).items():

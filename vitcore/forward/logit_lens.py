@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vitcore.forward.onednn_linear import with_faster_modules
-from vitcore.forward.recordings.model_inputs import pixels_to_model_inputs
+from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.images import InputKind, PhotoSource
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, check_vit
@@ -22,12 +22,10 @@ from vitcore.translation import say
 
 @torch.inference_mode()
 def logit_lens(vit: Vit, photo: PhotoSource, *, inputs: InputKind | None = None) -> NDArray[np.float32]:
-    """Logits (L + 1, classes) of one photo, cropped as `record` does, or of the pixels that the model sees: row 0 from the
-    embeddings alone, row l after l blocks; the last row is the model's own answer.
+    """Logits (L + 1, classes) of one photo, taken as `record` takes it (`inputs`, too): row 0 from the embeddings alone, row l
+    after l blocks; the last row is the model's own answer.
 
     One forward pass: the last block hands on all depths as a batch, and the model's own norm and head read them together.
-    Pixels are an array (H, W, 3) of exactly the model's input size, bytes or floats from 0 to 1; a tensor (3, H, W) of that size
-    is a normalised input. `inputs` says otherwise ("photos" or "normalised"), as of `record`.
     Raises: TypeError, for what is no Vit or no photo; ValueError, for several photos; PhotoError; ModelError, for a model without
     a head.
     """
@@ -37,7 +35,7 @@ def logit_lens(vit: Vit, photo: PhotoSource, *, inputs: InputKind | None = None)
     if not vit.labels:
         raise ModelError("{name} has no classification head: it gives features, so it predicts no class at any depth.",
                          name=vit.display_name)  # fmt: skip
-    x = pixels_to_model_inputs(vit, photo, inputs)
+    x = to_model_inputs(vit, photo, inputs)
     if len(x) != 1:
         raise ValueError(f"the logit lens is of one photo, not of {len(x)}")
     states: list[Tensor] = []

@@ -133,8 +133,12 @@ def record(
     bit-identical to a run that nobody watches; otherwise weights are computed once for both, linear layers are those that are
     faster on this CPU (`forward.onednn_linear`), and logits are within float32's rounding. `store="query_key"` holds fused
     heads in half precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from
-    which `query_key.recompute_heads` and `recompute_fused_heads` make the rest. `inputs`: whether floats of the model's own
-    input size are "photos" or "normalised". None: bytes over 255 are photos (see `recordings.model_inputs`).
+    which `query_key.recompute_heads` and `recompute_fused_heads` make the rest. `image` is a photo: a file, a
+    picture, an array (H, W, 3) or (3, H, W) of bytes or of floats from 0 to 1, resized and cropped by the model's own transform,
+    also where it has exactly the model's input size. Floats (3, H, W) of that size are taken as normalised, as that transform
+    makes them, unless they are bytes over 255 (see `recordings.model_inputs`). `inputs` says otherwise: "photos"; "pixels" of that
+    size, which are normalised alone; "normalised". The `model_input` of a recording is what the model sees.
+    Warns: UnclearInputsWarning, where an array of that size could be several of these.
     Raises: TypeError, for what is no Vit or no photo; ValueError, for what there is not; PhotoError; ModelError.
     """
     check_vit(vit)
@@ -144,7 +148,7 @@ def record(
     if (wanted := has_any_layer(maps)) and not vit.is_global:
         raise ModelError(vit.why_undefined(say("attention of single heads")))
     blocks = layer_indices(maps, vit.structure.blocks, "blocks") if wanted else ()
-    if inputs or isinstance(image, np.ndarray | Tensor | list | tuple):
+    if inputs or isinstance(image, np.ndarray | Tensor | Crop | list | tuple):
         from vitcore.forward.recordings.model_inputs import open_for_model
 
         opened = open_for_model(vit, image, inputs)

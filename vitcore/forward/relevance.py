@@ -25,7 +25,7 @@ from vitcore.attention_capture import AttentionCapture, AttentionEvent
 from vitcore.errors import check_choice
 from vitcore.forward.block_attention import PoolingReducer
 from vitcore.forward.layer_indices import layer_index
-from vitcore.forward.recordings.model_inputs import pixels_to_model_inputs
+from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.grid import Grid
 from vitcore.images import InputKind, PhotoSource
 from vitcore.models.model_cards import ModelError
@@ -75,9 +75,7 @@ def relevance(
     vit: Vit, image: PhotoSource | Sequence[PhotoSource], method: str, target: int | str | Sequence[int | str] | None = None, *,
     inputs: InputKind | None = None, **settings: Any,
 ) -> Relevance:  # fmt: skip
-    """Relevance of every patch of a photo, cropped as `record` does, of a list of them, or of the pixels that the model sees: an
-    array (H, W, 3) of exactly its input size, or a batch (B, H, W, 3). Tensors (3, H, W) and (B, 3, H, W) of that size are
-    normalised inputs; `inputs` says otherwise ("photos" or "normalised"), as of `record`.
+    """Relevance of every patch of a photo, a list of them or a batch (B, …), taken as `record` takes them (`inputs`, too).
 
     `target` is a class by its index or its name, one for all or one an image; None asks for each image's likeliest class. Settings:
     rollout `start` (a token; default: where the answer is read), `fusion`, `discard_ratio`, `residual`, `first_block` and
@@ -102,7 +100,7 @@ def relevance(
     targets: tuple[int, ...]
     results: list[MapAndGap]
     with torch.inference_mode(False), torch.enable_grad():
-        batch = list(pixels_to_model_inputs(vit, image, inputs).clone().split(1))
+        batch = list(to_model_inputs(vit, image, inputs).clone().split(1))
         if METHODS[method].asks_class:
             targets = _targets(vit, batch, target)
             results = [_RUN[method](vit, x, c, **settings) for x, c in zip(batch, targets, strict=True)]

@@ -18,7 +18,7 @@ from vitcore.images.photo_formats_and_limits import MIN_SIDE_PX, PhotoError
 from vitcore.translation import say
 
 COLOURS = (1, 3, 4)  # grey, RGB, RGB with transparency
-InputKind = Literal["photos", "normalised"]  # how arrays of the model's own input size are read: see `recordings.model_inputs`
+InputKind = Literal["photos", "pixels", "normalised"]  # how arrays are read: see `recordings.model_inputs`
 
 
 def photo_from_memory(source: Any, name: str | None) -> Photo:
@@ -84,4 +84,9 @@ def _bytes(values: NDArray, name: str) -> NDArray[np.uint8]:
     if not (low >= 0 and high <= 1):  # NaN is neither
         raise PhotoError("{name} has values from {low:.3g} to {high:.3g}: floats of a photo are from 0 to 1, not normalised.",
                          name=name, low=low, high=high)  # fmt: skip
-    return np.round(255 * values.astype(np.float64)).astype(np.uint8)
+    return nearest_bytes(values.astype(np.float64))
+
+
+def nearest_bytes(values: NDArray) -> NDArray[np.uint8]:
+    """Floats from 0 to 1 as bytes; what lies outside as the nearest byte."""
+    return np.round(255 * values.clip(0, 1)).astype(np.uint8)

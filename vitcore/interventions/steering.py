@@ -60,14 +60,17 @@ def steer(vit: Vit, direction: Any, layer: int, scale: float = 1.0, token: Token
     return edits.vit
 
 
-def steering_sweep(vit: Vit, x: Tensor, direction: Any, layer: int, scales: Sequence[float]) -> NDArray[np.float32]:
-    """Logits (S, classes) of one model input (1, …), steered by each scale; equal to one `steer` for each to 1e-5.
+def steering_sweep(
+    vit: Vit, photo: Any, direction: Any, layer: int, scales: Sequence[float], *, inputs: InputKind | None = None
+) -> NDArray[np.float32]:
+    """Logits (S, classes) of one photo, as `vitcore.cache` takes it (`inputs`, too), steered by each scale; equal to one `steer`
+    for each to 1e-5.
 
-    Raises: what `steer` raises; ValueError, for several inputs.
+    Raises: what `steer` raises; ValueError, for several photos; PhotoError.
     """
-    x = to_model_inputs(vit, x, "normalised")
+    x = to_model_inputs(vit, photo, inputs)
     if len(x) != 1:
-        raise ValueError(f"one input is steered, not {len(x)}")
+        raise ValueError(f"one photo is steered, not {len(x)}")
     values, out = torch.as_tensor(direction), []
     values = values.expand(vit.grid.tokens, -1) if values.ndim == 1 else values
     for some in torch.as_tensor(list(scales), dtype=values.dtype).split(BATCH):

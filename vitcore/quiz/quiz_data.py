@@ -75,7 +75,7 @@ def make_quiz_material(vit: Vit, photo: Photo | str | Path | bytes, seed: int = 
     return quiz_material_from_parts(
         vit, keep_maps_of_blocks(rec, quiz_blocks(vit, seed)), photos,
         None if kernel is None else principal_components(kernel), None if table is None else position_similarity(table),
-        probabilities(logit_lens(vit, rec.model_input.numbers), vit.output) if vit.is_global and vit.labels else None,
+        probabilities(logit_lens(vit, rec.model_input), vit.output) if vit.is_global and vit.labels else None,
         mask_outliers,
     )  # fmt: skip
 

@@ -54,7 +54,7 @@ def logit_lens(rec: Recording, _vit: Vit) -> NDArray[np.float64] | None:
     """Probabilities (L + 1, classes) of the logit lens; None for a model without a head."""
     from vitcore.forward.logit_lens import logit_lens
 
-    return probabilities(logit_lens(_vit, rec.model_input.numbers), _vit.output) if _vit.labels else None
+    return probabilities(logit_lens(_vit, rec.model_input), _vit.output) if _vit.labels else None
 
 
 def logit_lens_leaders(rec: Recording, vit: Vit) -> tuple[int, int, int] | None:

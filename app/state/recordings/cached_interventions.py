@@ -220,7 +220,7 @@ def steered_logits(rec: Recording, other: Recording, layer: int, scale_percent: 
 
     x = to_model_input(_vit, rec.model_input.numbers)
     with memory_cache.CACHE.reserve(loaded_models.model_size(_vit).pass_bytes):
-        return steering_sweep(_vit, x, _direction(rec, other, layer, _vit), layer, [scale_percent / 100])[0]
+        return steering_sweep(_vit, x, _direction(rec, other, layer, _vit), layer, [scale_percent / 100], inputs="normalised")[0]
 
 
 @memory_cache.cached

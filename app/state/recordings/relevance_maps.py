@@ -71,7 +71,7 @@ def relevance_of_class(rec: Recording, method: str, target: int, settings: Setti
 
     how: dict[str, Any] = dict(settings)
     with memory_cache.CACHE.reserve(model_size(_vit).gradient_bytes):
-        results = compute(_vit, rec.model_input.pixels, method, target, **how)
+        results = compute(_vit, rec.model_input, method, target, **how)
     results.maps.flags.writeable = False
     return results
 

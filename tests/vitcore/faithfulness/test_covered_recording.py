@@ -32,7 +32,7 @@ def test_a_covered_recording_is_a_recording_without_those_patches(vit, fill):
     assert all(one.shape == (vit.grid.rows, vit.grid.cols) for one in maps) and covered.covered.nonzero()[0].tolist() == gone
     assert (maps[1].ravel()[gone] == 0).all() == (fill == "removed") and np.abs(maps[0] - rec.rollout()).max() > 1e-4
     if fill != "removed":
-        again = relevance(vit, covered.recording.model_input.pixels, "rollout").maps
+        again = relevance(vit, covered.recording.model_input, "rollout").maps
         np.testing.assert_allclose(maps[0], again, atol=1e-6)
 
 

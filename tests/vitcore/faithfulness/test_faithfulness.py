@@ -172,13 +172,15 @@ def test_a_model_that_answers_by_one_patch_falls_when_it_goes(make_vit):
     pixels[8:16, 16:24] = 255, 100, 100
     true = np.zeros((4, 4))
     true[1, 2] = 1
-    curve = deletion_curves(vit, pixels, {"true": true}, target=1, fill="mean", steps=16)["true"]
+    curve = deletion_curves(vit, pixels, {"true": true}, target=1, fill="mean", steps=16, inputs="pixels")["true"]
     assert curve.strongest_first[0] > 0.99 and (curve.strongest_first[1:] < 0.5).all()
     assert (curve.weakest_first[:-1] > 0.99).all() and curve.weakest_first[-1] < 0.5
     upper, lower = curve.strongest_first[0], curve.strongest_first[-1]
     np.testing.assert_allclose(curve.deletion, lower + (upper - lower) / 32, atol=1e-6)
     np.testing.assert_allclose(curve.insertion, upper - (upper - lower) / 32, atol=1e-6)
-    others = [one.gap for one in deletion_curves(vit, pixels, random_maps(vit), target=1, fill="mean", steps=16).values()]
+    others = [
+        one.gap for one in deletion_curves(vit, pixels, random_maps(vit), target=1, fill="mean", steps=16, inputs="pixels").values()
+    ]
     assert (
         share_of_lower_values(curve.gap, others) >= 0.95
         and curve.gap == pytest.approx(max(*others, curve.gap))
@@ -189,7 +191,7 @@ def test_a_model_that_answers_by_one_patch_falls_when_it_goes(make_vit):
 def test_insertion_is_the_weakest_first_read_backwards(make_vit):
     vit = replace(make_vit(), labels=tuple("abcdefghij"))
     pixels, values = pixels_of(vit), np.arange(16.0).reshape(4, 4)
-    curve = deletion_curves(vit, pixels, {"m": values}, steps=4, target=2)["m"]
+    curve = deletion_curves(vit, pixels, {"m": values}, steps=4, target=2, inputs="pixels")["m"]
     strongest = np.argsort(-values.ravel())
     for share, found in zip(curve.shares, curve.weakest_first, strict=True):
         there = strongest[: round(16 * (1 - share))]
@@ -209,11 +211,16 @@ def test_curves_refuse_what_is_no_map_and_equal_values_are_drawn(make_vit):
         deletion_curves(vit, pixels, {"m": np.eye(4)}, target="nosuch")
     with pytest.raises(TypeError, match=r"maps are arrays by name, .*, not ndarray"):
         deletion_curves(vit, pixels, np.eye(4))
-    by_name, by_index = (deletion_curves(vit, pixels, {"m": np.eye(4)}, steps=2, target=one)["m"] for one in ("c", np.int64(2)))
+    by_name, by_index = (
+        deletion_curves(vit, pixels, {"m": np.eye(4)}, steps=2, target=one, inputs="pixels")["m"] for one in ("c", np.int64(2))
+    )
     assert by_name.target == by_index.target == 2 and (by_name.strongest_first == by_index.strongest_first).all()
     with pytest.raises(ModelError, match="no classification head"):
         deletion_curves(replace(vit, labels=()), pixels, {"m": np.eye(4)})
-    flat = {seed: deletion_curves(vit, pixels, {"m": np.zeros((4, 4))}, seed=seed)["m"].strongest_first for seed in (0, 1)}
+    flat = {
+        seed: deletion_curves(vit, pixels, {"m": np.zeros((4, 4))}, seed=seed, inputs="pixels")["m"].strongest_first
+        for seed in (0, 1)
+    }
     assert np.abs(flat[0] - flat[1]).max() > 1e-4, "a flat map has no order of its own"
 
 
@@ -222,7 +229,7 @@ def test_method_maps_are_the_library_s(vit):
     maps = method_maps(vit, rec)
     assert set(maps) == set(MAPS) and all(one.shape == (vit.grid.rows, vit.grid.cols) for one in maps.values())
     np.testing.assert_allclose(maps["rollout"], rec.rollout(), atol=1e-6)
-    np.testing.assert_allclose(maps["chefer"], relevance(vit, rec.model_input.pixels, "chefer").maps, atol=1e-9)
+    np.testing.assert_allclose(maps["chefer"], relevance(vit, rec.model_input, "chefer").maps, atol=1e-9)
     last = rec.grid.to_map(rec.pooling_weights @ rec.attention_per_layer()[-1])
     np.testing.assert_allclose(maps["last_layer_attention"], last, atol=1e-6)
     assert maps["middle"].argmax() in (5, 6, 9, 10) or vit.grid.rows != vit.grid.cols
@@ -265,7 +272,7 @@ def test_shuffled_weights_change_gradient_maps_and_not_what_reads_none(make_vit)
     vit = replace(make_vit(img_size=64), labels=tuple("abcdefghij"))
     pixels = pixels_of(vit)
     before = {name: tensor.clone() for name, tensor in vit.module.state_dict().items()}
-    test = randomisation_test(vit, lambda model: relevance(model, pixels, "chefer", 3).maps)
+    test = randomisation_test(vit, lambda model: relevance(model, pixels, "chefer", 3, inputs="pixels").maps)
     assert test.parts == ("head", "blocks.2", "blocks.1", "blocks.0", "embedding") and test.depends_on_weights
     assert abs(test.correlations[-1]) <= 0.35, "64 patches: by chance below 0.35 in 99.5 of 100"
     edges = np.abs(np.diff(vit.grid.to_map(vit.grid.cut(pixels).mean((1, 2, 3))), axis=0, append=0))

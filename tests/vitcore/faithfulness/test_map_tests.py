@@ -55,7 +55,9 @@ def test_each_set_of_patches_is_run_once_and_orders_by_chance_come_with_their_re
     pixels, orders = np.asarray(noise_for(named)), random_maps(named, 4)
     assert (orders["chance 0"] == -orders["chance 1"]).all() and (orders["chance 0"] != orders["chance 2"]).any()
     heard = []
-    curves = deletion_curves(named, pixels, orders, steps=4, on_progress=lambda done, count: heard.append((done, count)))
+    curves = deletion_curves(
+        named, noise_for(named), orders, steps=4, inputs="pixels", on_progress=lambda done, count: heard.append((done, count))
+    )
     assert heard[-1] == (14, 14), "nothing, all, and three sets of two orders from each end"
     assert [done for done, _ in heard] == sorted(done for done, _ in heard)
     np.testing.assert_array_equal(curves["chance 0"].strongest_first, curves["chance 1"].weakest_first)

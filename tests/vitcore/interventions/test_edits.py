@@ -224,7 +224,6 @@ def test_everything_reads_an_edited_model(vit, noise):
     e.resid(1).add(0.5, token=1)
     picture = noise(size=vit.grid.image_px[::-1])
     rec, exact = vitcore.record(e.vit, picture, maps="all"), vitcore.record(e.vit, picture, exact=True)
-    pixels = rec.model_input.pixels
     kept = vitcore.cache(e.vit, picture, ["pattern", "resid_post"])
     assert rec.model == f"{vit.name}, edited" and vit.name != e.vit.name
     np.testing.assert_allclose(rec.logits, kept.logits[0], atol=1e-5)
@@ -234,11 +233,11 @@ def test_everything_reads_an_edited_model(vit, noise):
         np.testing.assert_allclose(rec.attentions[layer], kept["pattern", layer][0], atol=1e-3)
         np.testing.assert_allclose(rec.norms[layer], kept["resid_post", layer][0].norm(dim=-1), rtol=1e-4)
     np.testing.assert_allclose(rec.attentions[0, 2], 1 / vit.grid.tokens, atol=1e-3)
-    np.testing.assert_allclose(logit_lens(e.vit, pixels)[-1], rec.logits, atol=1e-5)
+    np.testing.assert_allclose(logit_lens(e.vit, picture)[-1], rec.logits, atol=1e-5)
     for method in ("chefer", "grad_cam"):
-        edited, plain = (relevance(one, pixels, method, 3).maps for one in (e.vit, vit))
+        edited, plain = (relevance(one, picture, method, 3).maps for one in (e.vit, vit))
         assert np.isfinite(edited).all() and not np.array_equal(edited, plain)
-    rollout = relevance(e.vit, pixels, "rollout").maps
+    rollout = relevance(e.vit, picture, "rollout").maps
     np.testing.assert_allclose(rollout, rec.rollout(), atol=1e-5)
 
 

@@ -53,7 +53,7 @@ def test_what_can_not_be_steered_is_refused():
         vitcore.steer(vit, torch.zeros(3, 5), 0)
     with pytest.raises(ValueError, match="layer"):
         vitcore.steer(vit, torch.zeros(vit.grid.tokens, 24), vit.blocks)
-    with pytest.raises(ValueError, match="one input"):
+    with pytest.raises(ValueError, match="one photo"):
         vitcore.steering_sweep(vit, x.expand(2, *x.shape[1:]) if len(x) == 1 else x, torch.zeros(24), 0, [1])
 
 

@@ -305,8 +305,8 @@ def test_nothing_of_the_callers_is_touched(make, noise):
     vitcore.record(vit, noise(), exact=True, store="query_key")
     if vit.labels:
         for method in ("rollout", "gradient_rollout", "chefer", "grad_cam"):
-            relevance(vit, rec.model_input.pixels, method)
-        logit_lens(vit, rec.model_input.pixels)
+            relevance(vit, rec.model_input, method)
+        logit_lens(vit, rec.model_input)
     vit.to(dtype="bfloat16")
     after = everything(module)
     assert [key for key in before if before[key] != after.get(key)] == [] and before.keys() == after.keys()

@@ -2,10 +2,14 @@
 
 Floats with the bands first, of exactly the size that the model reads, (C, H, W) or a batch (B, C, H, W), are model inputs and
 taken as they are, as what the model's own transform makes, or a DataLoader of it. All else is a photo, which is resized and
-cropped: files, pictures, bytes, arrays (H, W, C), other sizes. Values prove one case to be the other: a photo's bytes over 255, as
-torchvision's `ToTensor` makes them, which are no bytes once the model's mean and deviation are taken away. What lies within 0 to 1
-and proves nothing is taken as model inputs, with a warning; such bytes are warned of where the model's mean and deviation are
-assumed. `inputs="photos"` and `inputs="normalised"` say which they are.
+cropped as the model's transform says: files, pictures, bytes, arrays (H, W, C), other sizes, and also arrays of the model's size
+(with a warning, where that changes them). A `Crop`, a recording's `model_input`, is what the model sees. Values prove one case of
+floats to be the other: a photo's bytes over 255, as torchvision's `ToTensor` makes them, which are no bytes once the model's mean
+and deviation are taken away. What lies within 0 to 1 and proves nothing is taken as model inputs, with a warning; such bytes are
+warned of where the model's mean and deviation are assumed.
+
+`inputs` says which they are: "photos", resized, cropped and normalised; "pixels" of exactly the model's input size, bytes or floats
+from 0 to 1, normalised alone; "normalised", floats (C, H, W) of that size, taken as they are.
 
 The first such array or tensor that a call is given decides for all of them, so that a batch is never read in two ways.
 Shapes: B images, C bands, H height, W width.
@@ -28,10 +32,19 @@ from torch import Tensor
 from vitcore.architectures.grey_input import input_channels
 from vitcore.errors import check_choice
 from vitcore.forward.recording import to_model_input, told_of_passes
-from vitcore.images import Crop, InputKind, Photo, PhotoError, crop_for_model, open_photo, photo_from_image, photos_in_folder
-from vitcore.images.bands import bands_as_floats, to_bands_last
-from vitcore.images.photo_arrays import as_numpy, image_from_array, is_array, not_finite_error, several_photos_error
-from vitcore.models.vit import Vit, check_bands
+from vitcore.images import (
+    Crop,
+    InputKind,
+    Photo,
+    PhotoError,
+    crop_box,
+    crop_for_model,
+    open_photo,
+    photo_from_image,
+    photos_in_folder,
+)
+from vitcore.images.photo_arrays import as_numpy, is_array, nearest_bytes, not_finite_error, several_photos_error
+from vitcore.models.vit import Vit
 from vitcore.translation import say
 
 WHOLE_BYTE = 0.01  # of 255: how near a float that was made of bytes is to them again
@@ -40,7 +53,7 @@ LIBRARIES = tuple(str(Path(module.__file__ or "").parent) for module in (sys.mod
 
 
 class UnclearInputsWarning(UserWarning):
-    """Floats from 0 to 1 of the model's own input size may be photos or normalised, and nobody said which; `inputs` does."""
+    """Arrays of the model's own input size may be photos, pixels or normalised, and nobody said which; `inputs` does."""
 
 
 def has_model_input_shape(vit: Vit, source: Any) -> bool:
@@ -64,6 +77,9 @@ def input_kind(vit: Vit, source: Any, inputs: InputKind | None = None) -> InputK
                 f"normalised inputs are floats (B, {vit.bands}, {', '.join(map(str, vit.grid.image_px))}), not {given}"
             )
         return inputs
+    if not has_model_input_shape(vit, source):
+        _warn_of_crop(vit, source)
+        return "photos"
     pictures = as_numpy(source) if source.ndim == 4 else as_numpy(source)[None]  # read one by one: there may be many
     if not (len(pictures) and all(one.min() >= 0 and one.max() <= 1 for one in pictures)):  # NaN is neither
         return "normalised"
@@ -74,12 +90,24 @@ def input_kind(vit: Vit, source: Any, inputs: InputKind | None = None) -> InputK
         if "normalise" in vit.assumed:  # a model may have learned of such floats as they are
             _warn_unclear(say("{name} was given bytes over 255, which are taken as photos and normalised as is assumed. "
                               "inputs=\"photos\" or inputs=\"normalised\" says what they are.", name=vit.display_name))  # fmt: skip
+        _warn_of_crop(vit, source)
         return "photos"
     same = not any(vit.mean) and all(one == 1 for one in vit.std)  # a normalisation that changes nothing
     if not same and (not as_input or (all(as_photo) and not proven)):
         _warn_unclear(say("{name} was given floats from 0 to 1 of its own input size, which are taken as normalised. "
                           "inputs=\"photos\" or inputs=\"normalised\" says what they are.", name=vit.display_name))  # fmt: skip
     return "normalised"
+
+
+def _warn_of_crop(vit: Vit, source: Any) -> None:
+    """Warns: UnclearInputsWarning, for arrays of exactly the model's input size, where resizing and cropping changes them."""
+    size = vit.grid.image_px
+    if not is_array(source) or source.ndim < 2 or size not in (tuple(source.shape[-3:-1]), tuple(source.shape[-2:])):
+        return
+    if crop_box(size[::-1], vit.transform) != (0, 0, *size[::-1]):
+        _warn_unclear(say("{name} was given pixels of its own input size, which are taken as photos, resized and cropped. "
+                          "inputs=\"pixels\" leaves them as they are, and inputs=\"photos\" says that they are photos.",
+                          name=vit.display_name))  # fmt: skip
 
 
 def _warn_unclear(told: str) -> None:
@@ -91,16 +119,28 @@ def _warn_unclear(told: str) -> None:
 
 
 def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | None = None) -> tuple[Photo, Crop]:
-    """A photo and its crop; of a model input (C, H, W) both are the picture of it. Raises: PhotoError; ValueError; TypeError."""
+    """A photo and its crop; of what the model sees already both are its picture. Raises: PhotoError; ValueError; TypeError."""
     if is_array(source) and source.ndim > 3:
         raise several_photos_error(source, name or say("The photo"))
     if isinstance(source, list | tuple):
         raise TypeError("a photo is one path, picture or array, not several: record_many takes several")
-    if (inputs is not None or has_model_input_shape(vit, source)) and input_kind(vit, source, inputs) == "normalised":
-        return photo_from_model_input(vit, source, name or "picture")
+    if isinstance(source, Crop):
+        photo = photo_from_image(Image.fromarray(source.pixels), name or "picture")
+        return replace(photo, bands=source.bands), source
+    kind = input_kind(vit, source, inputs)
+    if kind == "normalised":
+        return photo_from_floats(vit, _without_colours(vit, as_numpy(source)), name or "picture")
     _check_range(vit, source, name or say("The photo"))
     photo = open_photo(source, name, vit.bands)
-    return photo, crop_for_model(photo.image, vit.transform, photo.bands)
+    if kind == "photos":
+        return photo, crop_for_model(photo.image, vit.transform, photo.bands)
+    wide, high = photo.image.size
+    if (high, wide) != vit.grid.image_px:
+        raise ValueError(f"pixels are of the model's input size, {vit.grid.image_px}, and these are {(high, wide)}")
+    values = as_numpy(source) if is_array(source) else np.zeros(0)
+    if values.dtype.kind == "f" and values.ndim == vit.bands == 3 and 3 in (values.shape[0], values.shape[-1]):
+        return photo_from_floats(vit, values if values.shape[0] == 3 else values.transpose(2, 0, 1), photo.name)
+    return photo, Crop(np.asarray(photo.image), (0, 0, wide, high), photo.bands)
 
 
 def _check_range(vit: Vit, source: Any, name: str) -> None:
@@ -115,12 +155,12 @@ def _check_range(vit: Vit, source: Any, name: str) -> None:
                          name=name, low=low, high=high, wanted=(3, *vit.grid.image_px), given=values.shape)  # fmt: skip
 
 
-def photo_from_model_input(vit: Vit, source: Any, name: str) -> tuple[Photo, Crop]:
-    """A model input (C, H, W) as a photo and its crop: the pixels it was made of; where those are no bytes, floats beside them.
+def photo_from_floats(vit: Vit, values: NDArray, name: str) -> tuple[Photo, Crop]:
+    """Pixels (C, H, W) of the model's input size as a photo and its crop: bytes; where they are none, floats beside them.
 
     Raises: PhotoError, for numbers that are none.
     """
-    values = _without_colours(vit, as_numpy(source)).astype(np.float32)
+    values = values.astype(np.float32)
     if not np.isfinite(values).all():
         raise not_finite_error(name)
     values = np.ascontiguousarray(np.broadcast_to(values, (vit.bands, *values.shape[1:])).transpose(1, 2, 0))
@@ -133,7 +173,7 @@ def photo_from_model_input(vit: Vit, source: Any, name: str) -> tuple[Photo, Cro
     if pixels is not None:
         return photo_from_image(Image.fromarray(pixels), name), Crop(pixels, box)
     values.flags.writeable = False
-    pixels = np.round(255 * values.clip(0, 1)).astype(np.uint8)
+    pixels = nearest_bytes(values)
     digest = hashlib.sha256(values.tobytes()).hexdigest()[:16]
     return replace(photo_from_image(Image.fromarray(pixels), name), digest=digest, bands=values), Crop(pixels, box, values)
 
@@ -166,7 +206,7 @@ def as_photo_list(photos: Any) -> Any:
         return photos_in_folder(photos)
     if isinstance(photos, Mapping):
         return iter([photos])  # how many photos it holds is not told by its length
-    alone = isinstance(photos, str | Path | bytes | Photo | Image.Image) or hasattr(photos, "read")
+    alone = isinstance(photos, str | Path | bytes | Photo | Crop | Image.Image) or hasattr(photos, "read")
     return [photos] if alone or (is_array(photos) and photos.ndim < 4) else photos
 
 
@@ -179,10 +219,12 @@ def split_batches(vit: Vit, photos: Any, inputs: InputKind | None) -> Iterator[t
     kind: InputKind | None = None
     for item in [photos] if is_array(photos) else photos:
         first, said = _pictures_of_item(item, inputs)
-        if said is not None or (kind is None and has_model_input_shape(vit, first)):
-            kind = input_kind(vit, first, said)
+        of_floats = has_model_input_shape(vit, first)
+        if said is not None or kind is None or not of_floats:
+            read = input_kind(vit, first, said)
+            kind = read if of_floats else kind
         for one in first if is_array(first) and first.ndim == 4 else (first,):
-            yield one, kind if has_model_input_shape(vit, one) else None
+            yield one, said or (kind if of_floats else "photos")
 
 
 def _pictures_of_item(item: Any, inputs: InputKind | None) -> tuple[Any, InputKind | None]:
@@ -214,32 +256,9 @@ def to_model_inputs(vit: Vit, photos: Any, inputs: InputKind | None = None) -> T
     return torch.cat(list(iterate_model_inputs(vit, photos, inputs)[1]))
 
 
-def pixels_for_model(vit: Vit, photo: Any) -> NDArray[np.uint8]:
-    """The pixels (H, W, 3) of a photo that the model sees; an array of uint8 of exactly that shape as it is. Raises: PhotoError."""
-    check_bands(vit, 3)
-    if isinstance(photo, np.ndarray) and photo.dtype == np.uint8 and photo.shape == (*vit.grid.image_px, 3):
-        return photo
-    return open_for_model(vit, photo, None)[1].pixels
-
-
-def pixels_to_model_inputs(vit: Vit, photos: Any, inputs: InputKind | None = None) -> Tensor:
-    """`to_model_inputs`, but that arrays (H, W, C) or (B, H, W, C) of exactly the model's input size are the pixels that it sees,
-    as `rec.model_input.pixels`: bytes, or floats from 0 to 1, not cropped again unless `inputs` is "photos"."""
-    own = is_array(photos) and photos.ndim in (3, 4) and tuple(photos.shape[-3:]) == (*vit.grid.image_px, vit.bands)
-    if inputs is not None or not own or not len(photos):
-        return to_model_inputs(vit, photos, inputs)
-    each = as_numpy(photos)
-    name = say("The photo")
-
-    def read(one: NDArray) -> NDArray:
-        return np.asarray(image_from_array(one, name)) if vit.bands == 3 else bands_as_floats(to_bands_last(one, vit.bands, name))
-
-    return torch.cat([to_model_input(vit, read(one)) for one in (each if each.ndim == 4 else each[None])])
-
-
 def _model_input(vit: Vit, source: Any, kind: InputKind | None) -> Tensor:
     if kind != "normalised":
-        _, crop = open_for_model(vit, source, "photos")
+        _, crop = open_for_model(vit, source, kind)
         return to_model_input(vit, crop.numbers)
     for tell in told_of_passes.get():
         tell(vit)

@@ -86,16 +86,15 @@ def record_many(
 
     `photos` is a folder, whose own pictures by Inside ViT are left out; an iterable of whatever `record` takes; an array or tensor
     (B, H, W, 3) or (B, 3, H, W); or a DataLoader of such batches. Of a batch that is a dict, as transformers makes them, its
-    `pixel_values` are taken, which are normalised. Floats (B, 3, H, W) of exactly the model's input size, as its own transform
-    makes them, are taken as they are; bytes over 255, as `ToTensor` alone makes them, and all else are photos, which are cropped
-    and normalised. `inputs` says what they are, "photos" or "normalised", for all of them. `keep` names fields and methods of
+    `pixel_values` are taken, which are normalised. Each is taken as `record` takes it, and what the first array of exactly the
+    model's input size is, all of them are; `inputs` says it: "photos", "pixels" or "normalised". `keep` names fields and methods of
     `Recording`: distance_px and distance_renormalised_px and prefix_attention_share (L, H), norms (L, T), pooling_weights (T,),
     logits and probabilities (C,), top_classes, attention_per_layer (L, T, T), rollout (rows, cols), rollout_per_layer (L, rows,
     cols); or "recording", all of it with the whole photo. Numbers are `record`'s within float32's rounding. `workers` threads open
     photos ahead (0: none). `progress` shows a bar on standard error, or is called with the photos so far and in all.
 
     A photo that can't be opened is skipped and named, with its reason, in `PhotoStream.skipped`, and in a warning at the end.
-    Warns: SkippedPhotosWarning; UnclearInputsWarning, for floats that could be either and are taken as normalised.
+    Warns: SkippedPhotosWarning; UnclearInputsWarning, for arrays that could be several of these.
     Raises: ValueError, for what can't be kept; TypeError, for other dicts; ModelError; PhotoError, where no photo can be opened.
     Those of photos come while they are read.
     """
