@@ -3,6 +3,8 @@
 import logging
 import os
 import re
+import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -46,6 +48,15 @@ def check_choice(what: str, choice: object, names: Iterable[str]) -> None:
         near = [name for name in ALSO_CALLED.get(asked, ()) if name in known] or get_close_matches(asked, known, 1)
         nearest = "".join(f"; the nearest is {name!r}" for name in near[:1])
         raise ValueError(f"{what} is one of {', '.join(known)}, not {choice!r}{nearest}")
+
+
+def warn_caller(told: str, kind: type[Warning]) -> None:
+    """A warning at the line that called vitcore."""
+    libraries = tuple(str(Path(module.__file__ or "").parent) for name in ("vitcore", "torch") if (module := sys.modules.get(name)))
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(libraries):
+        frame, level = frame.f_back, level + 1
+    warnings.warn("".join(told), kind, stacklevel=level)
 
 
 def _printable(fact: object) -> object:

@@ -275,7 +275,9 @@ def test_verbs_are_listed_without_numpy_and_the_menu_without_torch():
 
 
 def test_relevance_asks_for_a_class_by_its_name(capsys):
-    by_name, by_index = (answer(capsys, "relevance", CAT, "--class", given) for given in ("tabby", "281"))
+    by_name, by_index = (
+        answer(capsys, "relevance", CAT, flag, given) for flag, given in (("--target", "tabby"), ("--class", "281"))
+    )
     assert by_name == by_index and by_name["class_index"] == 281 and np.array(by_name["relevance"]).shape == (16, 16)
     assert "nearest are" in complaint(capsys, "relevance", CAT, "--class", "taby")
     assert "layers are from 0 to 11" in complaint(capsys, "attention", CAT, "--layer", 12)

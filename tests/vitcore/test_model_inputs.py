@@ -16,6 +16,7 @@ from tests.conftest import NORMALISE, TINY
 from vitcore.faithfulness.covered_recording import record_covered
 from vitcore.faithfulness.stability import stability_test
 from vitcore.forward.logit_lens import logit_lens
+from vitcore.forward.recording import AutocastWarning
 from vitcore.forward.recordings.model_inputs import UnclearInputsWarning
 from vitcore.images import PhotoError
 from vitcore.tokens.words_and_photos import TextTower
@@ -108,6 +109,16 @@ def test_bytes_over_255_are_told_where_the_normalisation_is_assumed(reader, nois
         found = reader(vit, floats)
     np.testing.assert_allclose(found, reader(vit, floats, inputs="photos"), atol=1e-6)
     assert all(one.filename == __file__ for one in told)
+
+
+def test_autocast_is_told(reader):
+    vit, x = wrapped(**HALF), torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    with torch.autocast("cpu", torch.bfloat16), pytest.warns(AutocastWarning, match="those of torch.bfloat16, not") as told:
+        found = reader(vit, x)
+    assert 1e-4 < np.abs(found - vit.module(x).numpy()).max() < 0.1
+    assert all(one.filename == __file__ for one in told)
+    with warnings.catch_warnings(action="error"):
+        np.testing.assert_allclose(reader(vit, x), vit.module(x), atol=1e-5)
 
 
 def test_what_proves_nothing_is_told(reader):

@@ -139,6 +139,27 @@ def test_every_way_to_give_many_photos(make_vit):
         np.testing.assert_array_equal([one.logits for one in quiet(vit, given, keep="logits")], as_photos)
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_labels_stay_with_their_photos_where_a_loader_shuffles(make_vit, workers):
+    vit, x = make_vit(), torch.randn(7, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        expected = vit.module(x).numpy()
+    dicts = [{"pixel_values": one, "labels": place} for place, one in enumerate(x)]
+    for data, read in (
+        ([(one, place) for place, one in enumerate(x)], int),
+        ([(one, f"photo {place}") for place, one in enumerate(x)], lambda label: int(label[6:])),
+        ([(one, torch.eye(7)[place]) for place, one in enumerate(x)], lambda label: label.index(1)), (dicts, int),
+    ):  # fmt: skip
+        loader = DataLoader(data, batch_size=3, shuffle=True, generator=torch.Generator().manual_seed(1))
+        found = list(quiet(vit, loader, keep="logits", batch=2, workers=workers))
+        places = [read(one.label) for one in found]
+        assert places != sorted(places) == list(range(7))
+        np.testing.assert_allclose([one.logits for one in found], expected[places], atol=1e-5)
+    alone = quiet(vit, [(Image.new("RGB", (40, 40)), "black"), Image.new("RGB", (40, 40))], keep="logits")
+    assert [one.label for one in alone] == ["black", None]
+    assert {one.label for one in quiet(vit, [(x, torch.tensor(3))], keep="logits")} == {None}
+
+
 def test_batches_that_are_dicts(make_vit):
     """Transformers' `pixel_values` are normalised, even where their values could be a photo's; another dict is refused."""
     transformers = pytest.importorskip("transformers")

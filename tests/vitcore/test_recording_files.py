@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import json
+import pickle
 import re
 import sys
 from pathlib import Path
@@ -98,7 +99,11 @@ def test_a_dataset_has_names_on_its_axes(recorded):
     data = recorded.to_xarray()
     assert data.distance_px.dims == ("layer", "head") and data.distance_px.attrs["units"] == "px"
     assert np.array_equal(data.attention_max.sel(layer=1, token=3), recorded.fused["max"][1, 3])
-    assert np.array_equal(data.head_attention.sel(kept_layer=2, head=1), recorded.maps[2][1])
+    assert np.array_equal(data.head_attention.sel(layer=2, head=1), recorded.maps[2][1])
+    kept = pickle.loads(pickle.dumps(data)).head_attention
+    assert set(recorded.maps) == {0, 2} and np.array_equal(kept.dropna("layer"), np.stack([recorded.maps[i] for i in (0, 2)]))
+    assert kept.isnull().any(("head", "token", "to_token")).values.tolist() == [False, True, False]
+    assert np.array_equal(kept.sel(layer=[2, 0], token=5)[:, 1], [recorded.maps[i][1, 5] for i in (2, 0)])
     assert np.array_equal(data.rollout, recorded.rollout()) and data.attrs["model"] == "tiny"
     assert float(data.probabilities.sum()) == pytest.approx(1) and data.norms.dims == ("layer", "token")
 

@@ -21,7 +21,7 @@ def add_relevance_flags(verb: argparse.ArgumentParser) -> None:
     """Give the parser of `relevance` its settings."""
     verb.add_argument("--method", default="chefer", help="rollout, gradient_rollout, chefer, integrated_gradients or grad_cam")
     add_convention_flag(verb)
-    verb.add_argument("--class", dest="target", help="a class by its name or its index (default: the likeliest)")
+    verb.add_argument("--target", "--class", dest="target", help="a class by its name or its index (default: the likeliest)")
 
 
 def add_convention_flag(verb: argparse.ArgumentParser) -> None:

@@ -48,6 +48,7 @@ def with_faster_modules(part: Any, linears: bool = True, inplace_gelu: bool = Fa
     import timm  # noqa: F401
     from timm.layers import Mlp
 
+    linears = linears and not torch.is_autocast_enabled("cpu")  # which casts for PyTorch's own layers alone
     if linears and type(part) is nn.Linear:
         computable = part.weight.dtype == torch.float32 and part.weight.device.type == "cpu" and not _is_hooked(part)
         return OneDnnLinear(part) if computable and onednn_is_faster() else part

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion, rollout
 from vitcore.attention_capture import AttentionCapture
-from vitcore.errors import check_choice
+from vitcore.errors import check_choice, warn_caller
 from vitcore.forward.block_attention import AttentionCollector, attention_weights_buffer, read_only_array
 from vitcore.forward.layer_indices import Layers, has_any_layer, layer_index, layer_indices
 from vitcore.forward.onednn_linear import with_faster_modules
@@ -33,6 +33,11 @@ from vitcore.models.vit import Vit, check_bands, check_observed_calls, check_vit
 from vitcore.module_swaps import with_block_hooks
 from vitcore.probabilities import Output, probabilities, top_classes
 from vitcore.translation import say, translated_labels
+
+
+class AutocastWarning(UserWarning):
+    """A model runs under `torch.autocast`, whose numbers have fewer digits than float32."""
+
 
 told_of_passes: ContextVar[tuple[Callable[[Vit], None], ...]] = ContextVar("told_of_passes", default=())
 
@@ -188,11 +193,21 @@ def record_batch(
     ]  # fmt: skip
 
 
+def note_pass(vit: Vit) -> None:
+    """What is to be called before each pass. Warns: AutocastWarning."""
+    for tell in told_of_passes.get():
+        tell(vit)
+    if torch.is_autocast_enabled(vit.device.type):
+        told = say(
+            "torch.autocast is on: numbers are those of {kind}, not of float32.", kind=torch.get_autocast_dtype(vit.device.type)
+        )
+        warn_caller(told, AutocastWarning)
+
+
 def to_model_input(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> Tensor:
     """Pixels (H, W, C), bytes or floats from 0 to 1, as the normalised tensor (1, C, H, W) the model takes, where it is and in its
     dtype. Raises: ModelError, where pixels have not as many numbers as the model reads."""
-    for tell in told_of_passes.get():
-        tell(vit)
+    note_pass(vit)
     check_bands(vit, pixels.shape[-1])
     x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255 if pixels.dtype == np.uint8 else 1)
     mean, std = torch.tensor([vit.mean, vit.std], dtype=torch.float32).view(2, -1, 1, 1)

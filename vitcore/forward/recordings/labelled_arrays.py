@@ -26,8 +26,8 @@ def to_xarray(rec: "Recording") -> Any:
     """An xarray Dataset of a recording: variables by the names of its fields, on layer, head, token (to_token), row, col, label.
 
     Fused heads are `attention_mean` and so on, (layer, token, to_token); an axial block's two steps have the axis `step`. Maps of
-    heads are `head_attention`, of the layers that were kept. `rollout` is there where the mean of the heads is. Bytes are int16 and
-    16-bit floats float32, so that `to_netcdf` writes all of it with any engine.
+    heads are `head_attention`, NaN in layers that `record(vit, photo, maps=…)` did not keep. `rollout` is there where the mean of
+    the heads is. Bytes are int16 and 16-bit floats float32, so that `to_netcdf` writes all of it with any engine.
     Raises: MissingPackageError.
     """
     try:
@@ -48,18 +48,45 @@ def to_xarray(rec: "Recording") -> Any:
         along = "layer" if rec.steps == 1 else "step"
         data |= {f"attention_{name}": ((along, "token", "to_token"), one) for name, one in rec.fused.items()}
         if rec.maps:
-            kept = sorted(rec.maps)
-            data["head_attention"] = (("kept_layer", "head", "token", "to_token"), np.stack([rec.maps[block] for block in kept]))
+            data["head_attention"] = (
+                ("layer", "head", "token", "to_token"),
+                xarray.core.indexing.LazilyIndexedArray(_maps_on_all_layers(rec.maps, layers)),
+            )
         if "mean" in rec.fused:
             data["rollout"] = (("row", "col"), rec.rollout())
     coordinates: dict[str, Any] = {"label": list(rec.labels) or np.arange(len(rec.logits))}
     if layers:
         coordinates |= {"layer": np.arange(layers), "head": np.arange(heads), "token": np.arange(rec.grid.tokens),
                         "row": np.arange(rec.grid.rows), "col": np.arange(rec.grid.cols)}  # fmt: skip
-    coordinates |= {"kept_layer": sorted(rec.maps)} if rec.maps else {}
-    data = {name: (axes, _widened(values), *units) for name, (axes, values, *units) in data.items()}
+    data = {name: (axes, _widened(values) if isinstance(values, np.ndarray) else values, *units)
+            for name, (axes, values, *units) in data.items()}  # fmt: skip
     about = {"model": rec.model, "photo": rec.photo.name, "prefix": rec.grid.prefix, "patch_px": rec.grid.patch_px}
     return xarray.Dataset(data, coordinates, about)
+
+
+def _maps_on_all_layers(maps: Mapping[int, NDArray], layers: int) -> Any:
+    """(L, H, T, T) of xarray, NaN where nothing was kept. A layer is made when it is read: all of them may fill the memory."""
+    from xarray.backends import BackendArray
+    from xarray.core import indexing
+
+    first = next(iter(maps.values()))
+
+    class MapsOnAllLayers(BackendArray):
+        shape, dtype = (layers, *first.shape), _widened(first[:0]).dtype
+
+        def __getitem__(self, key: Any) -> Any:
+            return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.BASIC, self._read)
+
+        def _read(self, key: tuple[Any, ...]) -> NDArray:
+            chosen, inner = np.arange(layers)[key[0]], key[1:]
+            empty = np.full_like(first[inner], np.nan, self.dtype)
+            rows = [_widened(maps[layer][inner]) if layer in maps else empty for layer in np.ravel(chosen).tolist()]
+            return np.reshape(rows, (*chosen.shape, *empty.shape))
+
+        def __reduce__(self) -> Any:
+            return _maps_on_all_layers, (maps, layers)
+
+    return MapsOnAllLayers()
 
 
 def _widened(values: NDArray) -> NDArray:

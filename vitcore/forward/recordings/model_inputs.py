@@ -16,10 +16,9 @@ Shapes: B images, C bands, H height, W width.
 """
 
 import hashlib
-import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any, get_args
 
@@ -30,8 +29,8 @@ from PIL import Image
 from torch import Tensor
 
 from vitcore.architectures.grey_input import input_channels
-from vitcore.errors import check_choice
-from vitcore.forward.recording import to_model_input, told_of_passes
+from vitcore.errors import check_choice, warn_caller
+from vitcore.forward.recording import note_pass, to_model_input
 from vitcore.images import (
     Crop,
     InputKind,
@@ -49,7 +48,6 @@ from vitcore.translation import say
 
 WHOLE_BYTE = 0.01  # of 255: how near a float that was made of bytes is to them again
 PROVING_BYTES = 16  # different bytes: fewer may be bytes by chance, as those of a drawing or of zeros
-LIBRARIES = tuple(str(Path(module.__file__ or "").parent) for module in (sys.modules["vitcore"], torch))
 
 
 class UnclearInputsWarning(UserWarning):
@@ -88,14 +86,16 @@ def input_kind(vit: Vit, source: Any, inputs: InputKind | None = None) -> InputK
     proven = all(as_photo) and len(set[int]().union(*as_photo)) >= PROVING_BYTES
     if proven and not as_input:
         if "normalise" in vit.assumed:  # a model may have learned of such floats as they are
-            _warn_unclear(say("{name} was given bytes over 255, which are taken as photos and normalised as is assumed. "
-                              "inputs=\"photos\" or inputs=\"normalised\" says what they are.", name=vit.display_name))  # fmt: skip
+            warn_caller(say("{name} was given bytes over 255, which are taken as photos and normalised as is assumed. "
+                              "inputs=\"photos\" or inputs=\"normalised\" says what they are.",
+                            name=vit.display_name), UnclearInputsWarning)  # fmt: skip
         _warn_of_crop(vit, source)
         return "photos"
     same = not any(vit.mean) and all(one == 1 for one in vit.std)  # a normalisation that changes nothing
     if not same and (not as_input or (all(as_photo) and not proven)):
-        _warn_unclear(say("{name} was given floats from 0 to 1 of its own input size, which are taken as normalised. "
-                          "inputs=\"photos\" or inputs=\"normalised\" says what they are.", name=vit.display_name))  # fmt: skip
+        warn_caller(say("{name} was given floats from 0 to 1 of its own input size, which are taken as normalised. "
+                          "inputs=\"photos\" or inputs=\"normalised\" says what they are.",
+                        name=vit.display_name), UnclearInputsWarning)  # fmt: skip
     return "normalised"
 
 
@@ -105,17 +105,9 @@ def _warn_of_crop(vit: Vit, source: Any) -> None:
     if not is_array(source) or source.ndim < 2 or size not in (tuple(source.shape[-3:-1]), tuple(source.shape[-2:])):
         return
     if crop_box(size[::-1], vit.transform) != (0, 0, *size[::-1]):
-        _warn_unclear(say("{name} was given pixels of its own input size, which are taken as photos, resized and cropped. "
+        warn_caller(say("{name} was given pixels of its own input size, which are taken as photos, resized and cropped. "
                           "inputs=\"pixels\" leaves them as they are, and inputs=\"photos\" says that they are photos.",
-                          name=vit.display_name))  # fmt: skip
-
-
-def _warn_unclear(told: str) -> None:
-    """A warning at the line that called vitcore."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARIES):
-        frame, level = frame.f_back, level + 1
-    warnings.warn("".join(told), UnclearInputsWarning, stacklevel=level)
+                          name=vit.display_name), UnclearInputsWarning)  # fmt: skip
 
 
 def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | None = None) -> tuple[Photo, Crop]:
@@ -210,31 +202,46 @@ def as_photo_list(photos: Any) -> Any:
     return [photos] if alone or (is_array(photos) and photos.ndim < 4) else photos
 
 
-def split_batches(vit: Vit, photos: Any, inputs: InputKind | None) -> Iterator[tuple[Any, InputKind | None]]:
-    """Single photos of what an iterable gives, each with how it is to be read.
+def split_batches(vit: Vit, photos: Any, inputs: InputKind | None) -> Iterator[tuple[Any, InputKind | None, Any]]:
+    """Single photos of what an iterable gives, each with how it is to be read, and its label (None: there is none).
 
     It gives photos, batches (B, …), either with its labels, or transformers' dicts.
     Raises: ValueError; TypeError, for a dict without `pixel_values`. Warns: UnclearInputsWarning.
     """
     kind: InputKind | None = None
     for item in [photos] if is_array(photos) else photos:
-        first, said = _pictures_of_item(item, inputs)
+        first, said, labels = _pictures_of_item(item, inputs)
         of_floats = has_model_input_shape(vit, first)
         if said is not None or kind is None or not of_floats:
             read = input_kind(vit, first, said)
             kind = read if of_floats else kind
-        for one in first if is_array(first) and first.ndim == 4 else (first,):
-            yield one, said or (kind if of_floats else "photos")
+        if not (is_array(first) and first.ndim == 4):
+            first, labels = (first,), (labels,)
+        for one, label in zip(first, repeat(None) if labels is None else labels, strict=False):
+            yield one, said or (kind if of_floats else "photos"), label.tolist() if is_array(label) else label
 
 
-def _pictures_of_item(item: Any, inputs: InputKind | None) -> tuple[Any, InputKind | None]:
-    """The photo or batch that an item holds, without its labels, and what is said of it: `pixel_values` are normalised."""
+def _pictures_of_item(item: Any, inputs: InputKind | None) -> tuple[Any, InputKind | None, Any]:
+    """The photo or batch that an item holds, what is said of it (`pixel_values` are normalised), and its labels.
+
+    Raises: TypeError, for a dict without `pixel_values`.
+    """
     if not isinstance(item, Mapping):
-        return item[0] if isinstance(item, tuple | list) and len(item) else item, inputs
+        first, *beside = item if isinstance(item, tuple | list) and len(item) else (item,)
+        return first, inputs, _labels_of(first, beside[0] if beside else None)
     if "pixel_values" not in item:
         raise TypeError(f"a dict of photos has them as 'pixel_values', and this one has {', '.join(map(repr, item)) or 'nothing'}")
     values = item["pixel_values"]
-    return values if is_array(values) else np.stack([as_numpy(one) for one in values]), inputs or "normalised"
+    values = values if is_array(values) else np.stack([as_numpy(one) for one in values])
+    return values, inputs or "normalised", _labels_of(values, item.get("labels", item.get("label")))
+
+
+def _labels_of(pictures: Any, labels: Any) -> Any:
+    """The labels beside a photo, or beside a batch, if there is one for each picture; else None."""
+    if not (is_array(pictures) and pictures.ndim == 4):
+        return labels
+    many = hasattr(labels, "__len__") and (not is_array(labels) or labels.ndim)
+    return labels if many and len(labels) == len(pictures) else None
 
 
 def iterate_model_inputs(vit: Vit, photos: Any, inputs: InputKind | None = None) -> tuple[int, Iterator[Tensor]]:
@@ -247,7 +254,7 @@ def iterate_model_inputs(vit: Vit, photos: Any, inputs: InputKind | None = None)
     many = list(split_batches(vit, listed if hasattr(listed, "__iter__") else [listed], inputs))
     if not many:
         raise ValueError("there is no photo among the photos")
-    return len(many), (_model_input(vit, one, kind) for one, kind in many)
+    return len(many), (_model_input(vit, one, kind) for one, kind, _ in many)
 
 
 def to_model_inputs(vit: Vit, photos: Any, inputs: InputKind | None = None) -> Tensor:
@@ -260,8 +267,7 @@ def _model_input(vit: Vit, source: Any, kind: InputKind | None) -> Tensor:
     if kind != "normalised":
         _, crop = open_for_model(vit, source, kind)
         return to_model_input(vit, crop.numbers)
-    for tell in told_of_passes.get():
-        tell(vit)
+    note_pass(vit)
     x = torch.as_tensor(source).detach()[None].to(vit.weight)
     if not bool(x.isfinite().all()):
         raise not_finite_error(say("The photo"))

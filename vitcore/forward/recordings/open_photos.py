@@ -34,11 +34,12 @@ class SkippedPhoto:
 
 @dataclass(frozen=True, eq=False)
 class OpenedPhoto:
-    """A photo and its crop. A photo that is not kept whole has the model input as its picture."""
+    """A photo, its crop and its label. A photo that is not kept whole has the model input as its picture."""
 
     index: int
     photo: Photo
     crop: Crop
+    label: Any
 
 
 Opened = OpenedPhoto | SkippedPhoto
@@ -55,7 +56,7 @@ def open_in_batches(
 ) -> Iterator[list[Opened]]:
     """Batches of photos, as they follow in `photos`; the next are opened meanwhile, by `workers` threads (0: by none)."""
     threads = min(MOST_WORKERS, batch, os.cpu_count() or 1) if workers is None else workers
-    tasks = ((vit, index, source, kind, whole) for index, (source, kind) in enumerate(split_batches(vit, photos, inputs)))
+    tasks = ((vit, index, *one, whole) for index, one in enumerate(split_batches(vit, photos, inputs)))
     if not threads:
         yield from _chunks((_open(*task) for task in tasks), batch)
         return
@@ -74,7 +75,7 @@ def open_in_batches(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _submit(pool: ThreadPoolExecutor, task: tuple[Vit, int, Any, InputKind | None, bool]) -> "Future[Opened]":
+def _submit(pool: ThreadPoolExecutor, task: tuple[Vit, int, Any, InputKind | None, Any, bool]) -> "Future[Opened]":
     context = copy_context()  # the reader's language, which a thread's own lacks
     return pool.submit(lambda: context.run(_open, *task))
 
@@ -84,11 +85,12 @@ def _chunks(opened: Iterator[Opened], batch: int) -> Iterator[list[Opened]]:
         yield some
 
 
-def _open(vit: Vit, index: int, source: Any, kind: InputKind | None, whole: bool) -> Opened:
+def _open(vit: Vit, index: int, source: Any, kind: InputKind | None, label: Any, whole: bool) -> Opened:
     is_file = isinstance(source, str | Path)
     name = printable_name(Path(source).name) if is_file else say("photo {number}", number=index)
     try:
         photo, crop = open_for_model(vit, source, kind, None if is_file or hasattr(source, "read") else name)
     except PhotoError as error:
         return SkippedPhoto(index, name, str(error))
-    return OpenedPhoto(index, photo if whole else replace(photo, image=Image.fromarray(crop.pixels), bands=None), crop)
+    kept = photo if whole else replace(photo, image=Image.fromarray(crop.pixels), bands=None)
+    return OpenedPhoto(index, kept, crop, label)

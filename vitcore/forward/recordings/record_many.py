@@ -49,6 +49,7 @@ class PhotoNumbers:
     index: int  #: its place among the photos, from 0
     name: str
     notes: tuple[str, ...]  #: what was changed to open it
+    label: Any  #: what a DataLoader, or a pair (photo, label), has beside it, a tensor's numbers as Python's; else None
     kept: Mapping[str, Any] = field(repr=False)
 
     def __dir__(self) -> list[str]:
@@ -81,8 +82,8 @@ def record_many(
     vit: Vit, photos: Any, *, batch: int = BATCH, keep: Sequence[str] = ("distance_px", "rollout"), fusion: HeadFusion = "mean",
     workers: int | None = None, progress: bool | CountDone = True, inputs: InputKind | None = None,
 ) -> PhotoStream:  # fmt: skip
-    """Run the model on many photos, `batch` at a time, and stream what is kept of each, in their order: `index`, `name` and each
-    name of `keep` as an attribute, `one.rollout`.
+    """Run the model on many photos, `batch` at a time, and stream what is kept of each, in their order: `index`, `name`,
+    `label` (of a DataLoader's pairs, also where it shuffles) and each name of `keep` as an attribute, `one.rollout`.
 
     `photos` is a folder, whose own pictures by Inside ViT are left out; an iterable of whatever `record` takes; an array or tensor
     (B, H, W, 3) or (B, 3, H, W); or a DataLoader of such batches. Of a batch that is a dict, as transformers makes them, its
@@ -113,7 +114,7 @@ def record_many(
                 opened = [one for one in some if isinstance(one, OpenedPhoto)]
                 stream.skipped += [one for one in some if isinstance(one, SkippedPhoto)]
                 recordings = record_batch(vit, [(one.photo, one.crop) for one in opened], **settings) if opened else []
-                numbers = [_numbers(one.index, rec, keep, fusion) for one, rec in zip(opened, recordings, strict=True)]
+                numbers = [_numbers(one, rec, keep, fusion) for one, rec in zip(opened, recordings, strict=True)]
                 del opened, recordings
                 stream.done += len(some)
                 count(stream.done, stream.total)
@@ -136,8 +137,8 @@ def _check(vit: Vit, batch: int, keep: tuple[str, ...], fusion: str, workers: in
         raise no_classes_error(vit)
 
 
-def _numbers(index: int, rec: Recording, keep: tuple[str, ...], fusion: HeadFusion) -> PhotoNumbers:
-    return PhotoNumbers(index, rec.photo.name, rec.photo.notes, {name: _kept(rec, name, fusion) for name in keep})
+def _numbers(one: OpenedPhoto, rec: Recording, keep: tuple[str, ...], fusion: HeadFusion) -> PhotoNumbers:
+    return PhotoNumbers(one.index, rec.photo.name, rec.photo.notes, one.label, {name: _kept(rec, name, fusion) for name in keep})
 
 
 def _kept(rec: Recording, name: str, fusion: HeadFusion) -> Any:
