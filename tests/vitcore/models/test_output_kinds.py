@@ -11,10 +11,12 @@ import transformers as T
 from checkpoints import lively
 
 import vitcore
+from tests.conftest import NORMALISE, timm_vit
 from vitcore.__main__ import main
 from vitcore.analysis.model_similarity import prediction_agreement
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.models import load_model
+from vitcore.models.model_cards import ModelError
 from vitcore.quiz.prediction_questions import photo_for_class_question, predicted_class_question
 from vitcore.quiz.quiz_data import make_quiz_material as material
 from vitcore.report.handout import handout
@@ -180,3 +182,20 @@ def test_divergence_of_sigmoids_is_a_mean_over_classes():
     found = prediction_agreement(zero, sure, (("a", "b"),) * 2, ("sigmoid", "sigmoid"))
     by_hand = 0.5 * (np.log2(1 / 0.75) + 0.5 * np.log2(0.5 / 0.75) + 0.5 * np.log2(0.5 / 0.25))  # of class a; b is the same
     assert found.divergence_bits == pytest.approx(by_hand / 2, abs=1e-6)
+
+
+def test_a_module_in_memory_is_told_what_its_logits_mean(noise):
+    """Several labels of one photo are each by themselves, and one class alone is not 1 of 1."""
+    module = timm_vit(num_classes=3)
+    softmax, sigmoid = (vitcore.wrap(module, labels="abc", **NORMALISE, output=one) for one in (None, "sigmoid"))
+    assert (softmax.output, sigmoid.output) == ("softmax", "sigmoid")
+    logits = vitcore.record(softmax, noise(1)).logits
+    np.testing.assert_allclose(vitcore.record(sigmoid, noise(1)).probabilities, 1 / (1 + np.exp(-logits)), atol=1e-6)
+    one = timm_vit(num_classes=1)
+    with pytest.warns(UserWarning, match="output=sigmoid"):
+        assert vitcore.wrap(one, labels=["malignant"], **NORMALISE).output == "sigmoid"
+    assert vitcore.wrap(one, labels=["malignant"], **NORMALISE, output="sigmoid").assumed.keys() == {"crop", "interpolation"}
+    with pytest.raises(ValueError, match="output is one of softmax, sigmoid, not 'logits'"):
+        vitcore.wrap(module, output="logits")
+    with pytest.raises(ModelError, match="class"):
+        vitcore.wrap(timm_vit(num_classes=0), output="sigmoid")

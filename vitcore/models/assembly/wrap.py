@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from vitcore.architectures.grey_input import GREY_RULE, accepted_bands
-from vitcore.errors import log_traceback
+from vitcore.errors import check_choice, log_traceback
 from vitcore.models.assembly.assemble import accept_three_channels, assemble_vit
 from vitcore.models.assembly.device_and_dtype import find_device, find_dtype, place_module
 from vitcore.models.assembly.foreign_modules import (
@@ -42,7 +42,7 @@ from vitcore.models.checkpoint_inspection.open_questions import answer_text, bro
 from vitcore.models.formats.config_json import class_names_with_gaps_filled
 from vitcore.models.formats.image_processor import likely_preprocessing
 from vitcore.models.model_cards import ModelCard, ModelError
-from vitcore.models.vit import Vit
+from vitcore.models.vit import Vit, check_classes
 from vitcore.probabilities import Output
 
 Colours = tuple[tuple[float, ...], tuple[float, ...]]
@@ -51,7 +51,7 @@ Colours = tuple[tuple[float, ...], tuple[float, ...]]
 def wrap(
     module: nn.Module, *, name: str = "model", labels: Sequence[str] | None = None,
     mean: Sequence[float] | None = None, std: Sequence[float] | None = None, image_px: int | tuple[int, int] | None = None,
-    device: torch.device | str | None = None, dtype: torch.dtype | str | None = None,
+    device: torch.device | str | None = None, dtype: torch.dtype | str | None = None, output: Output | None = None,
 ) -> Vit:  # fmt: skip
     """A `Vit` of a module in memory: timm's, transformers', torchvision's (`VisionTransformer`) or OpenCLIP's.
 
@@ -62,13 +62,23 @@ def wrap(
     into the weights of the copy, where they can be, so such a module is read as its merged model is. A timm model that attends
     in another way, or not at all, is opened in part (`Vit.is_global`, `Vit.why_undefined`).
     labels: one name a class; mean, std: of red, green and blue, what pixels from 0 to 1 were normalised with; image_px: another
-    input size (height, width), to which positions are resampled as timm does; device, dtype: None as the module's. Where the
-    module does not say how photos are cut, timm's way is taken: resized by bicubic interpolation, the
-    middle cut out; of transformers' classes their image processor's. Either is named in `Vit.assumed`.
+    input size (height, width), to which positions are resampled as timm does; device, dtype: None as the module's; output: what
+    logits mean, "softmax" (one class is right) or "sigmoid" (each by itself, as of several labels), None as transformers'
+    configuration says, else "softmax", and "sigmoid" of one class. Where the module does not say how photos are cut, timm's way
+    is taken: resized by bicubic interpolation, the middle cut out; of transformers' classes their image processor's. Either is
+    named in `Vit.assumed`.
     Warns: AssumedAnswersWarning, where something is assumed that neither the module nor you say (`Vit.assumed`).
-    Raises: TypeError, for what is no module; ModelError, one sentence, for one that can't be read.
+    Raises: TypeError, for what is no module; ValueError, for another `output`; ModelError, one sentence, for one that can't be
+    read.
     """
+    if output is not None:
+        check_choice("output", output, ("softmax", "sigmoid"))
     vit = wrap_quietly(module, name=name, labels=labels, mean=mean, std=std, image_px=image_px, device=device, dtype=dtype)
+    if output is not None:
+        check_classes(vit)
+        vit = replace(vit, output=output, assumed={key: one for key, one in vit.assumed.items() if key != "output"})
+    elif vit.output == "softmax" and len(vit.labels) == 1:  # whose share of all would be 1, whatever it says
+        vit = replace(vit, output="sigmoid", assumed={**vit.assumed, "output": "sigmoid"})
     if said := vit.assumed:
         warnings.warn("".join(assumed_sentence(vit.display_name, said)), AssumedAnswersWarning, stacklevel=2)
     return vit
