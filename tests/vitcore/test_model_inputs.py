@@ -130,24 +130,6 @@ def test_what_proves_nothing_is_told(reader):
     assert all(one.filename == __file__ for one in told)
 
 
-def test_relevance_and_the_rest_read_alike(noise):
-    vit = wrapped(**HALF)
-    x = torch.stack([vit.transform(image) for image in (noise(1, (40, 50)), WHITE)])
-    photos = [noise(1, (40, 50)), WHITE]
-    for method in ("rollout", "chefer", "integrated_gradients"):
-        settings = {"steps": 2} if method == "integrated_gradients" else {}
-        with warnings.catch_warnings(action="ignore"):
-            of_tensors, of_photos = (vitcore.relevance(vit, one, method, **settings).maps for one in (x, photos))
-            alone = vitcore.relevance(vit, x[0], method, **settings).maps
-        np.testing.assert_allclose(of_tensors, of_photos, atol=1e-6)
-        assert of_photos.shape == (2, 4, 4) and np.allclose(alone, of_photos[0], atol=1e-6)
-    with warnings.catch_warnings(action="ignore"):
-        mean = vitcore.mean_distance(vit, x, progress=False, inputs="normalised").mean_px
-        np.testing.assert_allclose(mean, vitcore.mean_distance(vit, photos, progress=False).mean_px, atol=1e-4)
-        ablated, of_photos = (vitcore.head_ablation(vit, one) for one in (x, photos))
-    np.testing.assert_allclose(ablated, of_photos, atol=1e-5)
-
-
 def patched_logits(vit, photo, **kind):
     with vitcore.edit(vit) as edits:
         edits.patch(photo, at=("resid_post", 0), **kind)

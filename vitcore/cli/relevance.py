@@ -114,7 +114,6 @@ def draw_steering(args: argparse.Namespace, vit: Vit) -> None:
     """The likeliest class at each scale, and the probabilities of both photos' own answers; logits as NPZ, the last as PNG."""
     from vitcore import figures
     from vitcore.forward.layer_indices import layer_index
-    from vitcore.forward.recording import to_model_input
     from vitcore.interventions.steering import steering_direction, steering_sweep
     from vitcore.models.vit import check_classes
     from vitcore.probabilities import probabilities, top_classes
@@ -126,9 +125,8 @@ def draw_steering(args: argparse.Namespace, vit: Vit) -> None:
         raise UsageError("--scales are numbers with commas between them, as 0,0.5,1.") from None
     layer = layer_index(vit.blocks // 2 if args.layer is None else args.layer, vit.blocks)
     rec, other = record_photo(vit, args.photo, fusions=()), record_photo(vit, args.towards, fusions=())
-    x, y = (to_model_input(vit, one.model_input.numbers) for one in (rec, other))
-    direction = steering_direction(vit, towards=y, away=x, layer=layer, inputs="normalised")
-    logits = steering_sweep(vit, x, direction, layer, scales, inputs="normalised")
+    direction = steering_direction(vit, towards=other.model_input, away=rec.model_input, layer=layer)
+    logits = steering_sweep(vit, rec.model_input, direction, layer, scales)
     chances = probabilities(logits, rec.output)
     places = {"own": int(rec.logits.argmax()), "other": int(other.logits.argmax())}
     rows = [

@@ -187,7 +187,7 @@ def test_divergence_of_sigmoids_is_a_mean_over_classes():
 def test_a_module_in_memory_is_told_what_its_logits_mean(noise):
     """Several labels of one photo are each by themselves, and one class alone is not 1 of 1."""
     module = timm_vit(num_classes=3)
-    softmax, sigmoid = (vitcore.wrap(module, labels="abc", **NORMALISE, output=one) for one in (None, "sigmoid"))
+    softmax, sigmoid = (vitcore.wrap(module, labels=list("abc"), **NORMALISE, output=one) for one in (None, "sigmoid"))
     assert (softmax.output, sigmoid.output) == ("softmax", "sigmoid")
     logits = vitcore.record(softmax, noise(1)).logits
     np.testing.assert_allclose(vitcore.record(sigmoid, noise(1)).probabilities, 1 / (1 + np.exp(-logits)), atol=1e-6)
