@@ -91,6 +91,27 @@ def test_the_fine_detail_is_that_of_figures(made, rec):
     assert np.abs(means - 36).max() < 0.6, "a patch's mean brightness is its heat's"
 
 
+def test_a_second_frame_makes_no_array_but_the_crop():
+    script = f"""
+let made = 0, detail
+for (const name of ["Float32Array", "Uint8ClampedArray"]) globalThis[name] = class extends globalThis[name] {{
+  constructor(...all) {{ super(...all); if (!all[0]?.byteLength) made += this.byteLength }}
+}}
+const from = name => import(`{(ROOT / "app" / "components" / "live").as_uri()}/${{name}}.js`)
+const {{ resizeAndCrop }} = await from("live_resize"), {{ fineDetail }} = await from("live_rollout_and_detail")
+const rgba = new Uint8ClampedArray(4 * 640 * 480), view = new Uint8ClampedArray(4 * 320 * 320)
+for (let frame = 0; frame < 2; frame++) {{
+  made = 0
+  const cut = resizeAndCrop(rgba, 640, 480, {{ short: 128, high: 128, wide: 128, filter: "bicubic" }})
+  detail = fineDetail(view, 320, 320, {{ rows: 16, cols: 16 }}, detail)
+  console.log(made / cut.byteLength)
+}}
+"""
+    done = node("--input-type=module", "-e", script)
+    first, second = map(float, done.stdout.split())
+    assert 1 <= second < 1.3 and first > 30, done.stderr
+
+
 @pytest.mark.parametrize("kind", ["gif", "png", "webp", "avif"])
 def test_an_animated_image_is_told_from_a_still_one(kind, tmp_path, made):
     _, images, *_ = made

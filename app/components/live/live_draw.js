@@ -15,8 +15,9 @@ export function schedule(s) {
 
 /** The frame that was answered, and its detail, as pictures. */
 export function adoptFrame(s) {
-  const { seen, detail } = s.latest
-  s.pictures = { seen: put(s.pictures?.own && s.pictures.seen, seen), detail: put(s.pictures?.own && s.pictures.detail, detail), own: true }
+  const { pictures, latest: { wide, high } } = s
+  const on = part => put(pictures?.own && pictures[part], new ImageData(s.latest[part], wide, high))
+  s.pictures = { seen: on("seen"), detail: on("detail"), own: true }
   schedule(s)
 }
 

@@ -3,6 +3,8 @@
 // Pillow's `resize` (src/libImaging/Resample.c): across, then down, each pass with weights of 22 bits and rounded to bytes.
 // Only what the centre crop keeps is computed.
 
+import { reused } from "./live_arrays.js"
+
 const BITS = 22, KEPT_TAPS = 16
 
 /** @typedef {{ short: number, high: number, wide: number, filter: "bicubic" | "bilinear" }} Cut the shorter side after resizing, and the crop's height and width, in px */
@@ -78,7 +80,8 @@ export function resizeAndCrop(rgba, width, height, cut) {
   const { high, wide, filter } = cut, { w, h, left, top } = cutOf(width, height, cut)
   const across = kept(width, w, left, wide, filter), down = kept(height, h, top, high, filter)
   const y0 = down.begin[0], y1 = down.begin[high - 1] + down.size[high - 1]
-  const middle = new Uint8ClampedArray((y1 - y0) * wide * 3), out = new Uint8ClampedArray(high * wide * 3), half = 1 << (BITS - 1)
+  const middle = reused("middle", Uint8ClampedArray, (y1 - y0) * wide * 3), half = 1 << (BITS - 1)
+  const out = new Uint8ClampedArray(high * wide * 3)
   for (let y = y0; y < y1; y++) {
     for (let x = 0; x < wide; x++) {
       let [r, g, b] = [half, half, half]

@@ -1,5 +1,7 @@
 // Live's parts that need no browser: what is made of a frame's logits and attention, and the fine detail that heat is laid under.
 
+import { fitting, reused } from "./live_arrays.js"
+
 const LUMA = [0.2126, 0.7152, 0.0722], DETAIL = 36, BLUR = 0.4, GOLDEN_RATIO = 0.618034 // `vitcore/figures/heat_overlay.py`
 
 /** Attention rollout (Abnar & Zuidema 2020) from a distribution over tokens: a row vector times each layer, half of it the identity.
@@ -61,11 +63,13 @@ export function largestDifference(a, b) {
 }
 
 /** A frame's fine detail as RGBA of high × wide: `fine_detail` in Python says how it is made and why.
- * @param {Uint8ClampedArray} rgba @param {number} wide @param {number} high @param {{ rows: number, cols: number }} grid */
-export function fineDetail(rgba, wide, high, { rows, cols }) {
-  const bright = new Float32Array(wide * high), radius = Math.round(BLUR * Math.min(wide / cols, high / rows))
+ * @param {Uint8ClampedArray} rgba @param {number} wide @param {number} high @param {{ rows: number, cols: number }} grid
+ * @param {Uint8ClampedArray | undefined} spare to be written over */
+export function fineDetail(rgba, wide, high, { rows, cols }, spare = undefined) {
+  const [bright, turned, fine] = ["bright", "turned", "fine"].map(name => reused(name, Float32Array, wide * high))
+  const radius = Math.round(BLUR * Math.min(wide / cols, high / rows))
   for (let i = 0, j = 0; i < bright.length; i++, j += 4) bright[i] = LUMA[0] * rgba[j] + LUMA[1] * rgba[j + 1] + LUMA[2] * rgba[j + 2]
-  const turned = new Float32Array(bright.length), fine = Float32Array.from(bright)
+  fine.set(bright)
   for (let pass = 0; pass < 3; pass++) {
     boxBlur(fine, turned, wide, high, radius) // each turns it over
     boxBlur(turned, fine, high, wide, radius)
@@ -74,7 +78,7 @@ export function fineDetail(rgba, wide, high, { rows, cols }) {
   const starts = (size, count) => Array.from({ length: count + 1 }, (_, i) => Math.floor((i * size) / count))
   const [ys, xs] = [starts(high, rows), starts(wide, cols)]
   for (let r = 0; r < rows; r++) for (let c = 0; c < cols; c++) settlePatch(fine, wide, ys[r], ys[r + 1], xs[c], xs[c + 1])
-  return dithered(fine, wide, high)
+  return dithered(fine, wide, high, spare)
 }
 
 /** Into `out` each value as the mean of a box along its row, of which the last pixel goes on at the rim; the picture is turned over there.
@@ -104,8 +108,8 @@ function settlePatch(fine, wide, y0, y1, x0, x1) {
 }
 
 /** Whole numbers, of which each hands on along its row what rounding cut off. */
-function dithered(fine, wide, high) {
-  const out = new Uint8ClampedArray(4 * fine.length)
+function dithered(fine, wide, high, spare) {
+  const out = fitting(spare, Uint8ClampedArray, 4 * fine.length)
   for (let y = 0; y < high; y++) {
     let sum = (y * GOLDEN_RATIO) % 1, before = 0
     for (let x = 0; x < wide; x++) {

@@ -1,5 +1,6 @@
 // The model, away from the page: frames come in, answers go out. It asks this server for its files, and nobody for anything else.
 
+import { fitting } from "./live_arrays.js"
 import { boxOfCut, resizeAndCrop, rounded } from "./live_resize.js"
 import { fineDetail, rollout, topClasses } from "./live_rollout_and_detail.js"
 
@@ -84,7 +85,9 @@ function grown(bytes, got, more) {
  * @param {any} frame an ImageBitmap, or a VideoFrame whose pixels stand as they are shown */
 async function pixelsOf(frame) {
   const from = frame || whole.canvas, width = from.displayWidth ?? from.width, height = from.displayHeight ?? from.height
-  const copied = frame && await copyOf(frame, 4 * width * height)
+  const spare = spareBytes
+  spareBytes = null
+  const copied = frame && await copyOf(frame, 4 * width * height, spare)
   if (frame) {
     if (whole.canvas.width !== width || whole.canvas.height !== height) Object.assign(whole.canvas, { width, height })
     copied ? whole.ctx.putImageData(new ImageData(copied, width, height), 0, 0) : whole.ctx.drawImage(frame, 0, 0)
@@ -93,13 +96,23 @@ async function pixelsOf(frame) {
   return { width, height, rgba: copied || whole.ctx.getImageData(0, 0, width, height).data }
 }
 
+// RGBA of what is drawn: an ImageData would leave its pixels behind.
+async function pixelsOfView(wide, high, spare) {
+  let frame
+  try {
+    frame = new VideoFrame(view.canvas, { timestamp: 0 })
+  } catch {} // an older browser
+  const copied = frame && await copyOf(frame, 4 * wide * high, spare)
+  frame?.close()
+  return copied || view.ctx.getImageData(0, 0, wide, high).data
+}
+
 // RGBA of a video's frame, or null: some browsers copy the camera's own format alone.
-async function copyOf(frame, size) {
+async function copyOf(frame, size, spare) {
   const as = { format: "RGBA" }
   try {
     if (frame.allocationSize?.(as) !== size) return null
-    const bytes = spareBytes?.length === size ? spareBytes : new Uint8ClampedArray(size)
-    spareBytes = null
+    const bytes = fitting(spare, Uint8ClampedArray, size)
     await frame.copyTo(bytes, as)
     return bytes
   } catch {
@@ -115,7 +128,7 @@ async function answer({ id, bitmap, sharp, covered, off, spare, spec: early }) {
   const begun = performance.now()
   const { width, height, rgba } = await pixelsOf(bitmap), { grid, cut, blocks } = spec, tokens = grid.prefix + grid.rows * grid.cols
   const rgb = resizeAndCrop(rgba, width, height, cut), paint = covered.length ? coverPatches(rgb, covered) : "", resized = performance.now()
-  const { logits, attention } = await run(rgb, off, spare), answered = performance.now()
+  const { logits, attention } = await run(rgb, off, spare?.attention), answered = performance.now()
   const rolled = rollout(attention, blocks, tokens, spec.start)
   const [high, wide] = [Math.round(VIEW_PX / grid.cols) * grid.rows, Math.round(VIEW_PX / grid.cols) * grid.cols]
   if (view.canvas.width !== wide || view.canvas.height !== high) Object.assign(view.canvas, { width: wide, height: high })
@@ -126,13 +139,12 @@ async function answer({ id, bitmap, sharp, covered, off, spare, spec: early }) {
   const [tall, broad] = [high / grid.rows, wide / grid.cols]
   view.ctx.fillStyle = paint
   for (const patch of covered) view.ctx.fillRect((patch % grid.cols) * broad, Math.floor(patch / grid.cols) * tall, broad, tall)
-  const seen = view.ctx.getImageData(0, 0, wide, high)
-  const detail = new ImageData(fineDetail(seen.data, wide, high, grid), wide, high)
+  const seen = await pixelsOfView(wide, high, spare?.seen), detail = fineDetail(seen, wide, high, grid, spare?.detail)
   const ms = { resize: resized - begun, model: answered - resized, all: performance.now() - begun }
   spareBytes = here.latest?.rgba
   Object.assign(here, { latest: { id, ms, covered, off, logits, rolled, rgba, width, height } }) // for tests
-  const drawn = { covered, off, seen, detail, attention, rolled, logits, top: topClasses(logits, TOP, spec.output) }
-  here.postMessage({ kind: "frame", id, ms, ...drawn }, [seen.data.buffer, detail.data.buffer, attention.buffer])
+  const drawn = { covered, off, wide, high, seen, detail, attention, rolled, logits, top: topClasses(logits, TOP, spec.output) }
+  here.postMessage({ kind: "frame", id, ms, ...drawn }, [seen.buffer, detail.buffer, attention.buffer])
 }
 
 /** Paint over patches of RGB bytes with their mean colour (`covered_patches.py`, "mean"), which comes back as CSS has it.
@@ -157,9 +169,9 @@ async function run(rgb, off, spare) {
   const kept = new Float32Array(blocks * heads).fill(1)
   for (const head of off) kept[head] = 0
   const out = await session.run({ image, heads: new runtime.Tensor("float32", kept, [blocks, heads, 1, 1]) }, ["logits", "attention"])
-  const given = out.attention.data, attention = spare?.length === given.length ? spare : new Float32Array(given.length)
+  const given = out.attention.data, attention = fitting(spare, Float32Array, given.length)
   attention.set(given)
-  free(given) // the library's copy
+  free(given, x) // the library has and had its own
   return { logits: out.logits.data, attention }
 }
 

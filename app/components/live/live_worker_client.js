@@ -51,7 +51,7 @@ function hear(s, message) {
   }
   if (message.kind === "frame" && message.id) { // what was asked early has none, and is waited for below
     s.waiting = 0
-    s.spare = s.latest?.attention
+    s.spare = s.latest && { attention: s.latest.attention, seen: s.latest.seen, detail: s.latest.detail }
     s.latest = message
     s.stamps = [...s.stamps.slice(-9), performance.now()]
     if (message.id >= (s.since || 0)) showFrame(s)
@@ -96,7 +96,8 @@ async function ask(s) {
     return
   }
   if (!again) s.stepped = false
-  const { spare } = s, given = [frame.bitmap, frame.sharp, spare?.buffer].filter(Boolean)
+  const { spare } = s, spares = Object.values(spare ?? {}).map(one => one.buffer)
+  const given = [frame.bitmap, frame.sharp, ...spares].filter(Boolean)
   s.spare = null
   s.worker.postMessage({ kind: "frame", id: nextId(s), covered: [...s.covered], off: [...s.off], spare, ...frame }, given)
 }
