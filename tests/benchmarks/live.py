@@ -20,11 +20,22 @@ from app_process import served  # noqa: E402
 from conftest import FLAGS, _on_path  # noqa: E402
 from PIL import Image  # noqa: E402
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Playwright, sync_playwright  # noqa: E402
+from renderer_memory import allocators_mb  # noqa: E402
 
 Row = tuple[str, float, str]
 MB = 1e6
-SECONDS, STAY_S, SAMPLE_S, LOADED_S = 10, 3, 5, 30
+SECONDS, STAY_S, ROW_S, LOADED_S = 10, 3, 30, 30
 SETTLED_MIN = 2  # what a browser compiles and keeps at first is no growth
+# Parts of a renderer as Chromium names them (memory-infra). wasm's memory, which holds the weights, is in none of them.
+PARTS = {
+    "malloc": "the page (malloc)",
+    "partition_alloc/partitions/array_buffer": "arrays of scripts, pixels",
+    "v8": "scripts (V8)",
+    "cc/image_memory": "images that were drawn, discardable",
+    "cc/tile_memory": "what is on the screen",
+    "blink_gc": "elements",
+    "web_cache": "files",
+}
 GAPS = """() => { const gaps = globalThis.gaps = []; let last = performance.now()
   const tick = now => { gaps.push(now - last); last = now; requestAnimationFrame(tick) }
   requestAnimationFrame(tick) }"""
@@ -78,7 +89,7 @@ def frames_a_second(page: Page, figure: Locator) -> list[Row]:
 
 
 def renderer_memory(playwright: Playwright, server: str, home: Path, minutes: float) -> list[Row]:
-    """Of the renderer while the camera runs: PSS, what is its own alone, and how fast the least of each minute grows.
+    """Of the renderer while the camera runs: PSS, what is its own alone, and how fast that grows.
 
     The browser is asked when the page is there: a renderer that DevTools watch keeps each file that comes, as base64 (34 MB).
     """
@@ -94,25 +105,32 @@ def renderer_memory(playwright: Playwright, server: str, home: Path, minutes: fl
 
 
 def memory_of(browser: Browser, page: Page, minutes: float) -> list[Row]:
-    """Of the largest renderer of a browser whose one page is Live."""
+    """Of the largest renderer of a browser whose one page is Live: a row each half minute, and at last what holds it."""
     processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
     renderers = [psutil.Process(one["id"]) for one in processes if one["type"] == "renderer"]
+    scripts = page.context.new_cdp_session(page)
     figure = page.locator("figure[data-frames]")
     figure.wait_for(timeout=120_000)
     figure.locator("[data-source=camera]").click()
-    least: dict[int, tuple[float, float]] = {}
-    before, begun, most = frames_so_far(figure), time.monotonic(), 0.0
-    while (now := time.monotonic() - begun) < 60 * minutes:
-        page.wait_for_timeout(1000 * SAMPLE_S)
+    first = before = frames_so_far(figure)
+    begun, kept = time.monotonic(), list[tuple[float, float]]()
+    print(f"{'second':>8} {'PSS, MB':>8} {'its own':>8} {'scripts':>8} {'frames a second':>16}")
+    for row in range(1, max(2, round(60 * minutes / ROW_S) + 1)):
+        page.wait_for_timeout(1000 * max(0.0, begun + row * ROW_S - time.monotonic()))
+        now, frames = time.monotonic() - begun, frames_so_far(figure)
         pss, own = max((full.pss / MB, full.uss / MB) for full in (one.memory_full_info() for one in renderers))
-        least[int(now // 60)], most = min(least.get(int(now // 60), (pss, own)), (pss, own)), max(most, pss)
-    for minute, (pss, own) in least.items():
-        print(f"minute {minute:3} {pss:8.1f} MB, of which {own:.1f} its own")
-    steady = {minute: pss for minute, (pss, _) in least.items() if minute >= SETTLED_MIN}
-    growth = statistics.linear_regression(list(steady), list(steady.values())).slope if len(steady) > 1 else float("nan")
-    return [("renderer, PSS, least of the last minute", least[max(least)][0], "MB"), ("renderer, PSS at most", most, "MB"),
+        heap = scripts.send("Runtime.getHeapUsage")["usedSize"] / MB
+        print(f"{now:8.0f} {pss:8.1f} {own:8.1f} {heap:8.1f} {(frames - before) / ROW_S:16.2f}", flush=True)
+        kept, before = [*kept, (now / 60, pss)], frames
+    steady = [(minute, pss) for minute, pss in kept if minute >= SETTLED_MIN]
+    growth = statistics.linear_regression(*zip(*steady, strict=True)).slope if len(steady) > 1 else float("nan")
+    largest = max(renderers, key=lambda one: one.memory_full_info().pss).pid
+    parts = sorted((-mb, name) for name, mb in allocators_mb(page)[largest].items() if name in PARTS)
+    return [("renderer, PSS, median", statistics.median(pss for _, pss in kept), "MB"),
+            ("renderer, PSS at most", max(pss for _, pss in kept), "MB"),
             (f"renderer, growth from minute {SETTLED_MIN} on", growth, "MB a minute"),
-            ("frames meanwhile", frames_so_far(figure) - before, "")]  # fmt: skip
+            ("frames meanwhile", (before - first) / kept[-1][0] / 60, "a second"),
+            *((f"at the end, of the renderer: {PARTS[name]}", -mb, "MB") for mb, name in parts)]  # fmt: skip
 
 
 def visits(playwright: Playwright, server: str, home: Path, minutes: float) -> tuple[list[Row], str]:

@@ -12,6 +12,7 @@ import pytest
 from conftest import FLAGS, _on_path
 from PIL import Image
 from playwright.sync_api import expect
+from renderer_memory import allocators_mb
 from wait_and_look import LISTEN, LONG_MS, at_rest, in_both, resize, serious, settled, too_wide
 
 import vitcore
@@ -136,18 +137,10 @@ def walks(page, figure, shipped, folder: Path) -> None:
 
 
 def image_cache_mb(page) -> float:
-    """What the browser's renderers keep of images that were drawn, by its own account (memory-infra)."""
-    session, found, ended = page.context.browser.new_browser_cdp_session(), list[dict](), list[dict]()
-    session.on("Tracing.dataCollected", lambda told: found.extend(told["value"]))
-    session.on("Tracing.tracingComplete", lambda told: ended.append(told))
-    only = {"includedCategories": ["disabled-by-default-memory-infra"], "excludedCategories": ["*"]}
-    session.send("Tracing.start", {"traceConfig": only | {"memoryDumpConfig": {"triggers": []}}, "transferMode": "ReportEvents"})
-    session.send("Tracing.requestMemoryDump", {"levelOfDetail": "detailed"})
-    session.send("Tracing.end")
-    settled(page, lambda: ended, bool)
-    sizes = [one["args"]["dumps"].get("allocators", {}).get("cc/image_memory") for one in found if one["ph"] == "v"]
-    assert any(sizes), "the browser has said nothing"
-    return sum(int(size["attrs"]["size"]["value"], 16) for size in sizes if size) / 1e6
+    """What the browser's processes keep of images that were drawn."""
+    kept = [parts["cc/image_memory"] for parts in allocators_mb(page).values() if parts.get("cc/image_memory")]
+    assert kept, "the browser has said nothing"
+    return sum(kept)
 
 
 def agrees(shipped, found: dict, photo) -> None:
