@@ -1,6 +1,7 @@
 """Benchmark: a room of visitors. How long one waits for a page and for a click, and how long each of many does.
 
 Run `python tests/benchmarks/visitors.py [--visitors 50] [--live 25] [--seconds 60] [--think 5] [--url http://…]`.
+With `--table`, rooms of `ROOMS` in turn, and computed of them what servers of other sizes hold: the tables of `deploy/README.md`.
 Pages are opened by link, each with a photo and settings drawn by chance, and clicks change a number or a slider of an open page.
 No browser: the messages are those that one would send. Times are from a message to the end of the page's script; "CPU" is what the
 server's process took meanwhile, where the system says. Without `--url` a server is started here. `--live`: so many of the visitors
@@ -13,6 +14,7 @@ import contextlib
 import gzip
 import html
 import json
+import math
 import os
 import random
 import re
@@ -22,7 +24,7 @@ import time
 import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -45,6 +47,8 @@ BARS = {
     "room, click p95": 200,
     "room, live page p95": 250,
 }  # ms, on two idle cores
+ROOMS = ((50, 0), (80, 0), (120, 0), (200, 0), (50, 50))  # of the table: visitors, and how many of them are on Live
+CORES_MEASURED = 2  # where the table's rooms are; one process serves them
 
 
 class Visit:
@@ -185,7 +189,30 @@ def fetch_live_files(url: str) -> int:
     return sum(len(get(path)) for kind, path in files.items() if kind != "named")
 
 
-async def room(url: str, pid: int | None, visitors: int, live: int, seconds: float, think_s: float, chance: random.Random) -> None:
+class Room(NamedTuple):
+    """What a room of visitors was like."""
+
+    visitors: int
+    live: int
+    times: Times
+    spent_s: float  # of the server's CPU time
+    took_s: float
+
+    @property
+    def cores(self) -> float:
+        return self.spent_s / self.took_s
+
+    def p95(self, name: str) -> float:
+        ends = sorted(self.times.get(name, [math.nan]))
+        return ends[int(0.95 * len(ends))]
+
+    @property
+    def held(self) -> bool:
+        """Whether each kind of page came as soon as its bar asks."""
+        return all(not self.p95(name) > BARS[f"room, {name} p95"] for name in ("page", "live page"))
+
+
+async def room(url: str, pid: int | None, visitors: int, live: int, seconds: float, think_s: float, chance: random.Random) -> Room:
     """Many visitors: a page, then a click now and then, each after thinking; the first `live` of them on Live."""
     times, until, before, begun = Times(), time.monotonic() + seconds, cpu_ms(pid), time.perf_counter()
 
@@ -209,15 +236,46 @@ async def room(url: str, pid: int | None, visitors: int, live: int, seconds: flo
                 await asyncio.sleep(4 * think_s * (0.5 + chance.random()))
 
     await asyncio.gather(*(on_live() if i < live else visitor() for i in range(visitors)))
-    spent, took = cpu_ms(pid) - before, time.perf_counter() - begun
-    who = f"{visitors} visitors, {live} on Live, thinking {think_s:g} s"
+    return Room(visitors, live, times, (cpu_ms(pid) - before) / 1e3, time.perf_counter() - begun)
+
+
+def say_room(found: Room, seconds: float, think_s: float) -> None:
+    """Print a row a kind of wait."""
+    who = f"{found.visitors} visitors, {found.live} on Live, thinking {think_s:g} s"
     print(f"\n| {who} | a second | median, ms | p95 | max | bar |\n|---|---|---|---|---|---|")
-    for name, found in times.items():
-        ends = sorted(found)
-        p95, bar = ends[int(0.95 * len(ends))], BARS[f"room, {name} p95"]
-        print(f"| {name}s | {len(ends) / seconds:.1f} | {statistics.median(ends):.0f} | {p95:.0f} | {ends[-1]:.0f} | {bar} |")
-    count = sum(map(len, times.values()))
-    print(f"\nThe server used {spent / 1e3 / took:.2f} cores: {spent / count:.0f} ms a page or click, of {count}.")
+    for name, times in found.times.items():
+        middle, bar = statistics.median(times), BARS[f"room, {name} p95"]
+        print(f"| {name}s | {len(times) / seconds:.1f} | {middle:.0f} | {found.p95(name):.0f} | {max(times):.0f} | {bar} |")
+    count = sum(map(len, found.times.values()))
+    print(f"\nThe server used {found.cores:.2f} cores: {1e3 * found.spent_s / count:.0f} ms a page or click, of {count}.")
+
+
+def visitors_held(rooms: list[Room], cores: int, on_live: float) -> float:
+    """How many visitors a server of so many cores holds, a part of them on Live.
+
+    Its cores are used as in the fullest room whose pages came within the bars; a visitor uses what one of the first such room did.
+    """
+    each = {kind: next(one.cores / one.visitors for one in rooms if bool(one.live) == kind) for kind in (False, True)}
+    most = max((one.cores for one in rooms if one.held), default=0.0)
+    return most * cores / CORES_MEASURED / ((1 - on_live) * each[False] + on_live * each[True])
+
+
+async def table(url: str, pid: int | None, seconds: float, think_s: float, pause_s: float) -> None:
+    """The rooms of `ROOMS`, and what is computed of them."""
+    await room(url, pid, 20, 1, seconds, think_s, random.Random(0))  # so the server has loaded what pages need
+    rooms = []
+    for visitors, live in ROOMS:
+        await asyncio.sleep(pause_s)
+        rooms.append(await room(url, pid, visitors, live, seconds, think_s, random.Random(1)))
+    print("\n| visitors | of them on Live | pages, median, ms | p95 | clicks, p95 | cores used |\n|---|---|---|---|---|---|")
+    for one in rooms:
+        name = "live page" if one.live else "page"
+        middle, clicks = statistics.median(one.times[name]), "–" if one.live else f"{one.p95('click'):.0f}"
+        print(f"| {one.visitors} | {one.live} | {middle:.0f} | {one.p95(name):.0f} | {clicks} | {one.cores:.2f} |")
+    print("\n| cores | `WORKERS` | nobody on Live | half | everybody |\n|---|---|---|---|---|")
+    for cores in (2, 8, 32):
+        held = [f"{10 * int(visitors_held(rooms, cores, part) / 10)}" for part in (0, 0.5, 1)]
+        print(f"| {cores} | {cores // CORES_MEASURED} | {' | '.join(held)} |")
 
 
 def main() -> None:
@@ -227,6 +285,8 @@ def main() -> None:
     parser.add_argument("--live", type=int, default=0, help="of them on Live")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--think", type=float, default=5)
+    parser.add_argument("--table", action="store_true", help="of several rooms, and what other servers hold; on two cores")
+    parser.add_argument("--pause", type=float, default=5, help="seconds before each room of the table")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--url", help="of an app that runs already")
     parser.add_argument("--pid", type=int, help="of its process, for its CPU time")
@@ -234,8 +294,11 @@ def main() -> None:
     from tests.benchmarks.landing_page_load import server
 
     with contextlib.nullcontext((args.url, args.pid)) if args.url else server(OMP_WAIT_POLICY="PASSIVE") as (url, pid):
+        if args.table:
+            return asyncio.run(table(url, pid, args.seconds, args.think, args.pause))
         asyncio.run(one(url, pid, args.rounds, random.Random(0)))
-        asyncio.run(room(url, pid, args.visitors, args.live, args.seconds, args.think, random.Random(1)))
+        found = asyncio.run(room(url, pid, args.visitors, args.live, args.seconds, args.think, random.Random(1)))
+        say_room(found, args.seconds, args.think)
 
 
 if __name__ == "__main__":
