@@ -7,6 +7,7 @@ import pytest
 from test_javascript import node
 
 from tests.conftest import ROOT, SAMPLES
+from tests.picture_files import oriented
 from vitcore.analysis.rollout import rollout
 from vitcore.figures.heat_overlay import fine_detail
 from vitcore.images import crop_for_model, open_photo
@@ -89,6 +90,18 @@ def test_the_fine_detail_is_that_of_figures(made, rec):
     assert apart.mean() < 1 and apart.max() <= 6
     means = found[..., 0].reshape(16, 20, 16, 20).mean((1, 3))
     assert np.abs(means - 36).max() < 0.6, "a patch's mean brightness is its heat's"
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_webp_that_is_to_be_turned_is_told(orientation, tmp_path):
+    (tmp_path / "photo.webp").write_bytes(oriented(orientation, "WEBP"))
+    script = f"""
+import {{ readFileSync }} from "node:fs"
+import {{ isTurnedWebp }} from "{(ROOT / "app" / "components" / "live").as_uri()}/live_clip_frames.js"
+console.log(isTurnedWebp(readFileSync(`${{process.argv[1]}}/photo.webp`)))
+"""
+    done = node("--input-type=module", "-e", script, tmp_path)
+    assert done.stdout.strip() == ("false" if orientation == 1 else "true"), done.stderr
 
 
 def test_a_second_frame_makes_no_array_but_the_crop():

@@ -1,6 +1,6 @@
 // Where Live's frames come from: a camera, a clip or an image that a visitor opens, or the photo at hand.
 
-import { animationOf, clipOf, isAnimated } from "./live_clip_frames.js"
+import { animationOf, clipOf, isAnimated, isTurnedWebp } from "./live_clip_frames.js"
 import { filmKind } from "./live_record_film.js"
 import { frameNow } from "./live_worker_client.js"
 import { say, showSource, within } from "./live_answer.js"
@@ -57,6 +57,8 @@ export async function openFile(s, file) {
   say(s, "")
   try {
     if (file.type.startsWith("video/")) return await openClip(s, file)
+    const bytes = new Uint8Array(await file.arrayBuffer())
+    if (isTurnedWebp(bytes)) throw new Error("turned")
     const clip = await animationOf(file)
     if (clip) {
       await clip.show(0)
@@ -65,9 +67,8 @@ export async function openFile(s, file) {
     }
     const bitmap = await createImageBitmap(file, { imageOrientation: "from-image" })
     if (bitmap.width * bitmap.height > MOST_PIXELS) throw new Error("too large")
-    const moves = isAnimated(new Uint8Array(await file.arrayBuffer()))
     adoptSource(s, { kind: "file", name: file.name, bitmap })
-    if (moves) say(s, "still")
+    if (isAnimated(bytes)) say(s, "still")
   } catch {
     say(s, "not read", { name: file.name })
   }

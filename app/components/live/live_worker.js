@@ -90,10 +90,17 @@ async function pixelsOf(frame) {
   const copied = frame && await copyOf(frame, 4 * width * height, spare)
   if (frame) {
     if (whole.canvas.width !== width || whole.canvas.height !== height) Object.assign(whole.canvas, { width, height })
-    copied ? whole.ctx.putImageData(new ImageData(copied, width, height), 0, 0) : whole.ctx.drawImage(frame, 0, 0)
+    copied ? whole.ctx.putImageData(new ImageData(copied, width, height), 0, 0) : drawOnWhite(frame, width, height)
     frame.close()
   }
   return { width, height, rgba: copied || whole.ctx.getImageData(0, 0, width, height).data }
+}
+
+// Transparent parts are white, as `vitcore/images/colour_conversion.py` has them.
+function drawOnWhite(frame, width, height) {
+  whole.ctx.fillStyle = "white"
+  whole.ctx.fillRect(0, 0, width, height)
+  whole.ctx.drawImage(frame, 0, 0)
 }
 
 // RGBA of what is drawn: an ImageData would leave its pixels behind.
