@@ -5,6 +5,7 @@ python tests/benchmarks/live.py --minutes 30  # and for so long the memory of th
 """
 
 import argparse
+import re
 import statistics
 import subprocess
 import sys
@@ -89,7 +90,7 @@ def frames_a_second(page: Page, figure: Locator) -> list[Row]:
 
 
 def renderer_memory(playwright: Playwright, server: str, home: Path, minutes: float) -> list[Row]:
-    """Of the renderer while the camera runs: PSS, what is its own alone, and how fast that grows.
+    """Of the renderer while the camera runs: PSS, its footprint, and how fast that grows.
 
     The browser is asked when the page is there: a renderer that DevTools watch keeps each file that comes, as base64 (34 MB).
     """
@@ -104,6 +105,12 @@ def renderer_memory(playwright: Playwright, server: str, home: Path, minutes: fl
             browser.new_browser_cdp_session().send("Browser.close")
 
 
+def footprint_mb(pid: int) -> float:
+    """Memory that is no file's and that no other process has: what Chromium's task manager calls the footprint, in MB."""
+    found = re.findall(r"^(?:RssAnon|VmSwap):\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"), re.M)
+    return sum(map(int, found)) * 1024 / MB
+
+
 def memory_of(browser: Browser, page: Page, minutes: float) -> list[Row]:
     """Of the largest renderer of a browser whose one page is Live: a row each half minute, and at last what holds it."""
     processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
@@ -113,21 +120,23 @@ def memory_of(browser: Browser, page: Page, minutes: float) -> list[Row]:
     figure.wait_for(timeout=120_000)
     figure.locator("[data-source=camera]").click()
     first = before = frames_so_far(figure)
-    begun, kept = time.monotonic(), list[tuple[float, float]]()
-    print(f"{'second':>8} {'PSS, MB':>8} {'its own':>8} {'scripts':>8} {'frames a second':>16}")
+    begun, kept = time.monotonic(), list[tuple[float, float, float]]()
+    print(f"{'second':>8} {'PSS, MB':>8} {'footprint':>10} {'scripts':>8} {'frames a second':>16}")
     for row in range(1, max(2, round(60 * minutes / ROW_S) + 1)):
         page.wait_for_timeout(1000 * max(0.0, begun + row * ROW_S - time.monotonic()))
         now, frames = time.monotonic() - begun, frames_so_far(figure)
-        pss, own = max((full.pss / MB, full.uss / MB) for full in (one.memory_full_info() for one in renderers))
+        rate = (frames - before) / (now - (60 * kept[-1][0] if kept else 0))
+        pss, own = max((one.memory_full_info().pss / MB, footprint_mb(one.pid)) for one in renderers)
         heap = scripts.send("Runtime.getHeapUsage")["usedSize"] / MB
-        print(f"{now:8.0f} {pss:8.1f} {own:8.1f} {heap:8.1f} {(frames - before) / ROW_S:16.2f}", flush=True)
-        kept, before = [*kept, (now / 60, pss)], frames
-    steady = [(minute, pss) for minute, pss in kept if minute >= SETTLED_MIN]
+        print(f"{now:8.0f} {pss:8.1f} {own:10.1f} {heap:8.1f} {rate:16.2f}", flush=True)
+        kept, before = [*kept, (now / 60, pss, own)], frames
+    steady = [(minute, own) for minute, _, own in kept if minute >= SETTLED_MIN]
     growth = statistics.linear_regression(*zip(*steady, strict=True)).slope if len(steady) > 1 else float("nan")
     largest = max(renderers, key=lambda one: one.memory_full_info().pss).pid
     parts = sorted((-mb, name) for name, mb in allocators_mb(page)[largest].items() if name in PARTS)
-    return [("renderer, PSS, median", statistics.median(pss for _, pss in kept), "MB"),
-            ("renderer, PSS at most", max(pss for _, pss in kept), "MB"),
+    _, shares, owns = zip(*kept, strict=True)
+    return [("renderer, PSS, median", statistics.median(shares), "MB"), ("renderer, PSS at most", max(shares), "MB"),
+            ("renderer, footprint, median", statistics.median(owns), "MB"), ("renderer, footprint at most", max(owns), "MB"),
             (f"renderer, growth from minute {SETTLED_MIN} on", growth, "MB a minute"),
             ("frames meanwhile", (before - first) / kept[-1][0] / 60, "a second"),
             *((f"at the end, of the renderer: {PARTS[name]}", -mb, "MB") for mb, name in parts)]  # fmt: skip

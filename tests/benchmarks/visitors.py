@@ -273,9 +273,13 @@ async def table(url: str, pid: int | None, seconds: float, think_s: float, pause
         middle, clicks = statistics.median(one.times[name]), "–" if one.live else f"{one.p95('click'):.0f}"
         print(f"| {one.visitors} | {one.live} | {middle:.0f} | {one.p95(name):.0f} | {clicks} | {one.cores:.2f} |")
     print("\n| cores | `WORKERS` | nobody on Live | half | everybody |\n|---|---|---|---|---|")
+    shares = (0, 0.5, 1)
     for cores in (2, 8, 32):
-        held = [f"{10 * int(visitors_held(rooms, cores, part) / 10)}" for part in (0, 0.5, 1)]
+        held = [f"{10 * int(visitors_held(rooms, cores, share) / 10)}" for share in shares]
         print(f"| {cores} | {cores // CORES_MEASURED} | {' | '.join(held)} |")
+    needed = [500 / each if (each := visitors_held(rooms, 1, share)) else math.inf for share in shares]
+    print(f"| for 500 visitors | | {' | '.join(f'{cores:.1f} cores' for cores in needed)} |")
+    print(f"\nA browser on Live is given {fetch_live_files(url) / 1e6:.1f} MB once.")
 
 
 def main() -> None:
