@@ -275,7 +275,7 @@ async def table(url: str, pid: int | None, seconds: float, think_s: float, pause
     print("\n| cores | `WORKERS` | nobody on Live | half | everybody |\n|---|---|---|---|---|")
     shares = (0, 0.5, 1)
     for cores in (2, 8, 32):
-        held = [f"{10 * int(visitors_held(rooms, cores, share) / 10)}" for share in shares]
+        held = [f"{visitors_held(rooms, cores, share):.0f}" for share in shares]
         print(f"| {cores} | {cores // CORES_MEASURED} | {' | '.join(held)} |")
     needed = [500 / each if (each := visitors_held(rooms, 1, share)) else math.inf for share in shares]
     print(f"| for 500 visitors | | {' | '.join(f'{cores:.1f} cores' for cores in needed)} |")
