@@ -78,6 +78,7 @@ def test_a_file_is_found_out_asked_about_and_opened_for_every_page(good, disk, m
     module, photo = make_module(), torch.rand(1, 3, 32, 32)
     assert vit.heads == 3 and torch.equal(vit.module(photo), module(photo)), "the very weights"
     assert (vit.display_name, vit.card.title) == ("my-vit.safetensors", "my-vit")
+    assert uploaded_model.MODEL_ID not in app.text() and "my-vit (yours)" in app.controls["model"].options
     for slug in ("overview", "attention", "report"):
         assert app.go(slug).fine().values()["model"] == uploaded_model.MODEL_ID and not app.at.warning
     visitor = app.at.session_state["_visitor"]
@@ -109,7 +110,7 @@ def test_answers_that_nobody_gave_stand_as_assumed_until_they_are_confirmed(good
 def test_nobody_else_opens_it_and_a_link_says_that_it_is_missing(good):
     app = drop(App("bring"), "mine.safetensors", good)
     app.press("own_open")
-    for address in (uploaded_model.MODEL_ID, "你的模型"):
+    for address in (uploaded_model.MODEL_ID, "mine（你的）", "vit_tiny_patch16_224 (yours)"):
         other = App("rollout", model=address).fine()
         assert other.values()["model"] != uploaded_model.MODEL_ID and len(other.component("gathered")["values"]) == 256
         assert any("not here" in s for s in other.sentences("markdown")), "and where to bring it again"

@@ -31,8 +31,8 @@ def test_a_model_is_dropped_opened_and_its_visitor_s_alone(visit, make_module):
     page.set_viewport_size({"width": 1440, "height": 1000})  # the page speaks of it before it has heard of the next
 
     expect(page.get_by_role("heading", level=1)).to_have_text(texts.prose("menu", "en")["overview"], timeout=LONG_MS)
-    expect(page.get_by_role("combobox", name="Model")).to_have_value("your-model", timeout=LONG_MS)
-    expect(page).to_have_url(re.compile("model=your-model"))
+    expect(page.get_by_role("combobox", name="Model")).to_have_value("field-trip (yours)", timeout=LONG_MS)
+    expect(page).to_have_url(re.compile(r"model=field-trip\+%28yours%29"))
     at_rest(follow(page, "distance"))
     expect(page.get_by_text("field-trip.safetensors").first).to_be_visible()
     at_rest(follow(page, "bring"))
@@ -42,4 +42,4 @@ def test_a_model_is_dropped_opened_and_its_visitor_s_alone(visit, make_module):
     other = at_rest(visit(page.url))
     expect(other.get_by_text("The model of this link is not here.")).to_be_visible()
     expect(other.get_by_text("field-trip")).to_have_count(0)
-    expect(other.get_by_role("combobox", name="Model")).not_to_have_value("your-model")
+    expect(other.get_by_role("combobox", name="Model")).not_to_have_value("field-trip (yours)")

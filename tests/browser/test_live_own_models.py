@@ -39,7 +39,7 @@ def test_a_visitors_model_and_a_run_are_run_by_the_browser(visit, home, make_mod
     expect(page.get_by_role("heading", name="mine.safetensors")).to_be_visible(timeout=LONG_MS)
     pick(at_rest(page), page.get_by_role("combobox", name="How many attention heads does each block have?"), "3")
     at_rest(page).get_by_role("button", name=BRING["open"]).click()
-    expect(page.get_by_role("combobox", name="Model")).to_have_value("your-model", timeout=LONG_MS)
+    expect(page.get_by_role("combobox", name="Model")).to_have_value("mine (yours)", timeout=LONG_MS)
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     at_rest(follow(page, "live"))

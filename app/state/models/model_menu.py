@@ -21,7 +21,7 @@ def resolve_model_name(requested: str | None) -> str | None:
     """The name of what a link or a person asks for: of the visitor's own model in any language, of one of the paper's."""
     if requested is None or requested in models_by_name():
         return requested
-    if requested in uploaded_model.uploaded_model_names():
+    if uploaded_model.is_uploaded_model_name(requested):
         return MODEL_ID
     family = paper_models.find_paper_model(requested)
     return family.trained_weights if family and family.trained_weights else requested

@@ -1,7 +1,7 @@
 """The model that a visitor brought: where it lies, what was found in it, and how it is opened.
 
 It is kept as their photo is: under the visitor's name, for nobody else, until they leave; then its folder is removed, too. In
-the menu and in the address it is `your-model`, whatever its file is called, so that no link opens somebody else's.
+the menu and in the address it is its file's name with "(yours)", so that no link opens somebody else's or one of timm's.
 """
 
 from __future__ import annotations
@@ -85,12 +85,14 @@ def uploaded_model_card() -> dict[str, ModelCard]:
     model = current_uploaded_model()
     if model is None or model.options is None:
         return {}
-    return {MODEL_ID: ModelCard(MODEL_ID, texts.prose("common")["your model"], model.inspection.params / 1e6, 0, "", note=OWN_FILE)}
+    title = texts.prose("common")["your model"].format(name=model.title)
+    return {MODEL_ID: ModelCard(MODEL_ID, title, model.inspection.params / 1e6, 0, "", note=OWN_FILE)}
 
 
-def uploaded_model_names() -> set[str]:
-    """What a link may call it: its name, in every language."""
-    return {MODEL_ID, *(texts.prose("common", lang)["your model"] for lang in texts.LANGUAGES)}
+def is_uploaded_model_name(requested: str) -> bool:
+    """Whether a link may mean it: by what follows the file's name, in every language."""
+    endings = tuple(texts.prose("common", lang)["your model"].format(name="") for lang in texts.LANGUAGES)
+    return requested == MODEL_ID or requested.endswith(endings)
 
 
 def uploaded_model_key() -> str:

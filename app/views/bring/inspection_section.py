@@ -31,8 +31,8 @@ def show_inspection(text: Prose) -> None:
         st.button(text["forget"], key="own_forget", icon=":material/delete:", on_click=_discard_model)
     if model.options is not None:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="own_is_open"):
-            st.markdown(f":material/check_circle: {text['is open'].format(id=text['yours'])}")
-            st.button(text["look"], key="own_look", icon=":material/visibility:", on_click=_request_overview, args=(text,))
+            st.markdown(f":material/check_circle: {text['is open'].format(id=texts.escape_markdown(_menu_title()))}")
+            st.button(text["look"], key="own_look", icon=":material/visibility:", on_click=_request_overview)
     left, right = st.columns([2, 3], gap="large")
     with left:
         _facts_table(model, text)
@@ -77,7 +77,7 @@ def _open_button(model: uploaded_model.UploadedModel, text: Prose) -> None:
     if problem:
         st.error(texts.escape_markdown(problem), icon=":material/block:")
     elif is_pressed:
-        _request_overview(text)
+        _request_overview()
         st.rerun()
 
 
@@ -94,8 +94,12 @@ def _photo_problem(model: uploaded_model.UploadedModel) -> str | None:
     return None
 
 
-def _request_overview(text: Prose) -> None:
-    request_page("overview", {"model": text["yours"]}, model=uploaded_model.MODEL_ID)
+def _menu_title() -> str:
+    return uploaded_model.uploaded_model_card()[uploaded_model.MODEL_ID].title
+
+
+def _request_overview() -> None:
+    request_page("overview", {"model": _menu_title()}, model=uploaded_model.MODEL_ID)
 
 
 def _discard_model() -> None:
