@@ -82,7 +82,7 @@ def show_drawing(
     touch: dict[str, Any] = (
         {} if on_click is None else {"on_select": partial(_pass_on_click, key, on_click), "selection_mode": "points"}
     )
-    with st.container(gap=None):
+    with st.container(gap=None, key=f"chart_{key}"):
         if fig.title:
             st.markdown(f"**{texts.escape_markdown(fig.title)}**")
         if fig.subtitle:

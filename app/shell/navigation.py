@@ -67,6 +67,7 @@ def run_page() -> None:
         lecture_text = texts.prose("lecture")
         head = st.container(horizontal=True, vertical_alignment="center", key="title_row")
         head.title(text[row.slug], anchor=False)
+        _say_what_is_coming()
         _sidebar(row, text, pages)
         assumed_place = head.empty()
         is_said = not row.uses_model or model_card_and_cautions.show_assumed_answers(assumed_place)
@@ -105,6 +106,12 @@ def _page(row: PageRow, text: texts.Prose) -> StreamlitPage:
     first = row in [rows[0] for rows in ROOMS.values()]
     icon = row.icon if first or not row.room else None
     return copy.copy(page_target(row.slug, text[f"room {row.room}" if first else row.slug], icon, text[f"{row.slug} help"]))
+
+
+def _say_what_is_coming() -> None:
+    """In the place of a picture that is not there yet: here for the page (`static/head.html`), as `--coming` for each picture."""
+    word = texts.prose("common")["computing"]
+    st.container(key="coming").html(f'<style>html {{ --coming: "{word}" }}</style><p role="status">{word}</p>')
 
 
 def _ask_for_poll() -> None:

@@ -212,6 +212,7 @@ function draw(canvas, s) {
   if (!image?.complete) return // until it is there, what was drawn stays: no grid over nothing
   canvas.width = Math.round(canvas.clientWidth * dpr)
   canvas.height = Math.round(high * dpr)
+  canvas.parentElement.dataset.drawn = ""
   const ctx = canvas.getContext("2d")
   ctx.scale(dpr, dpr)
   ctx.imageSmoothingEnabled = smooth

@@ -33,6 +33,7 @@ export default function ({ data, parentElement }) {
   s.end = new AbortController()
   document.addEventListener("keydown", event => turn(s, event), { signal: s.end.signal })
   s.data = data
+  root.style.setProperty("--shape", data.ratio)
   s.frame = Math.min(s.frame, data.captions.length - 1)
   const sources = [data.image, data.frames, data.detail]
   for (const source of sources) load(source, s)
@@ -167,6 +168,7 @@ function draw(canvas, s, frames) {
   }
   const [photo, strip, detail] = [s.data.image, s.data.frames, s.data.detail].map(source => s.pictures.get(source))
   if (![photo, strip, detail].every(there)) return
+  canvas.parentElement.dataset.drawn = ""
   const ctx = canvas.getContext("2d"), each = strip.naturalHeight / captions.length
   ctx.setTransform(dpr, 0, 0, dpr, 0, 0)
   ctx.imageSmoothingQuality = "high"
