@@ -7,7 +7,7 @@ const NS = "http://www.w3.org/2000/svg"
 const states = new WeakMap()
 const LEAST = 40 // px of room for the data, however narrow the page: less would be negative beside wide labels
 const THREE_COLUMNS_PX = 1200 // a page as wide as this shows charts in columns, and all their rows at once
-const ABOVE_EM = 142, WORDS_EM = 140 // px at usual type: above all charts of a page, and in a chart's box beside its plot
+const ABOVE_EM = 142, WORDS_EM = 120 // px at usual type: above all charts of a page, and in a chart's box beside its plot
 let em = 1 // how large the page's type is, over 16 px: more in a lecture
 
 export default function ({ data, parentElement }) {
