@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import texts
 from app.components.cover.cover import cover
-from app.components.figure import picture_container, show_downloads, show_explanation_fold
+from app.components.figure import picture_container, picture_menus_container, show_downloads, show_explanation_fold
 from app.components.pending_choices import mark_controls_drawn, restore_pending_choices
 from app.shell import copy_link, load_page_visit, query_controls
 from app.state import step_animations
@@ -48,8 +48,9 @@ def show_cover(model: str, text: texts.Prose) -> None:
     if st.session_state.get(PHOTO_STATE, photo.key) != photo.key:
         st.session_state[COVERED] = ""
     st.session_state[PHOTO_STATE] = photo.key
-    pictures = picture_container()
-    asked = _controls(visit)
+    above, pictures = picture_menus_container(), picture_container()
+    with above:
+        asked = _controls(visit)
     with pictures:
         cover(cover_message.cover_message(asked), key="cover", target=COVERED, fill_target=FILL)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -68,16 +69,13 @@ def _controls(visit: Visit) -> CoverVisit:
     text, vit, grid = visit.texts, visit.vit, visit.grid
     why = covered_photos.why_not_removable(vit)
     fills = tuple(one for one in FILLS if one != "removed" or not why)
-    with st.container(horizontal=True, vertical_alignment="bottom", key="cover_controls"):
-        fill = query_controls.button_row(text, FILL, list(fills))  # unseen: the picture has the same buttons
-        names = covered_photos.coverable_map_names(vit)
-        elsewhere = [map_titles(names, lang) for lang in texts.LANGUAGES]  # as a link may have it
-        name = query_controls.select_menu(text["map"], map_titles(names), MAP, elsewhere, width=200, help=text["map help"])
-        count = query_controls.slider(text["count"], COUNT, 1, grid.patches, max(1, grid.patches // 5), width=160)
-        order = query_controls.button_row(text, ORDER, list(ORDERS))
-        st.button(
-            text["cover them"], key="cover_them", type="primary", on_click=st.session_state.update, kwargs={PRESSED_STATE: True}
-        )
+    fill = query_controls.button_row(text, FILL, list(fills))  # unseen: the picture has the same buttons
+    names = covered_photos.coverable_map_names(vit)
+    elsewhere = [map_titles(names, lang) for lang in texts.LANGUAGES]  # as a link may have it
+    name = query_controls.select_menu(text["map"], map_titles(names), MAP, elsewhere, width=200, help=text["map help"])
+    count = query_controls.slider(text["count"], COUNT, 1, grid.patches, max(1, grid.patches // 5), width=160)
+    order = query_controls.button_row(text, ORDER, list(ORDERS))
+    st.button(text["cover them"], key="cover_them", type="primary", on_click=st.session_state.update, kwargs={PRESSED_STATE: True})
     masked = outlier_masking.is_masking_applied(visit)
     if st.session_state.pop(PRESSED_STATE, False):
         draws = st.session_state[DRAWS_STATE] = st.session_state.get(DRAWS_STATE, -1) + (order == "chance")
