@@ -143,6 +143,7 @@ def test_it_can_be_stopped_and_what_was_done_stays(lines):
     until(lambda: speed_measurement.running_measurement().done_count == 1)
     process = speed_measurement.running_measurement().process
     assert "measure" not in [button.key for button in app.run().fine().at.button], "two at once would slow each other"
+    assert len(app.charts()) == 2 and "about" in app.at.get("progress")[0].proto.text, "what is known is seen, and what is to come"
     app.press("stop_measuring")
     until(lambda: speed_measurement.running_measurement() is None)
     assert process.poll() is not None

@@ -27,6 +27,7 @@ from vitcore.translation import say
 
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 SECONDS_PER_BATCH_SIZE = 1.0  # a batch size is timed for about as long
+LEAST_CALLS = 3  # however long they take
 MATRIX_SIDE = 2048  # of the square matrices by which a device is judged
 
 
@@ -162,9 +163,9 @@ def make_model_pass(module: nn.Module, image_px: tuple[int, int], device: Measur
 
 
 def _seconds_per_call(run: Callable[[], Any], kind: str, seconds: float) -> list[float]:
-    """Seconds of each of at least three calls, for about `seconds` in all."""
+    """Seconds of each of at least `LEAST_CALLS` calls, for about `seconds` in all."""
     taken: list[float] = []
-    while len(taken) < 3 or (sum(taken) < seconds and len(taken) < 100):
+    while len(taken) < LEAST_CALLS or (sum(taken) < seconds and len(taken) < 100):
         begun = time.perf_counter()
         run()
         if kind == "cuda":

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from subprocess import DEVNULL, PIPE, Popen
@@ -38,7 +39,7 @@ class SpeedMeasurement:
     """One measurement, under way or ended; `profile` grows with every batch size."""
 
     title: str  # of the model
-    size_count: int  # how many batch sizes were asked for
+    sizes: Sequence[int]  # the batches that were asked for, the smallest first
     batch: int = 0  # that is timed now
     search_memory_gb: float = 0.0  # into which the largest batch is looked for now
     device: MeasuredDevice | None = None
@@ -52,6 +53,16 @@ class SpeedMeasurement:
     def done_count(self) -> int:
         """How many batch sizes are timed."""
         return len(self.profile.speeds) if self.profile else 0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """About how long the batches that are left take, at the rate of the last one; None before there is one."""
+        from vitcore.profiling.throughput import LEAST_CALLS, SECONDS_PER_BATCH_SIZE
+
+        if not self.profile or not self.done_count:
+            return None
+        passes = [size / self.profile.speeds[-1].images_per_s for size in self.sizes[self.done_count :]]
+        return sum(one + max(SECONDS_PER_BATCH_SIZE, LEAST_CALLS * one) for one in passes)  # the first warms up
 
     @property
     def problem(self) -> str:
@@ -73,11 +84,11 @@ def running_measurement() -> SpeedMeasurement | None:
     return next((one for one in _measurements.values() if one.is_running), None)
 
 
-def gpu_memory_gb() -> float | None:
-    """The memory of this machine's GPU, GiB; None where there is none."""
+def has_gpu() -> bool:
+    """Whether this machine has a GPU."""
     import torch
 
-    return torch.cuda.get_device_properties(0).total_memory / 2**30 if torch.cuda.is_available() else None
+    return torch.cuda.is_available()
 
 
 def start_measurement(vit: Vit, training: bool, batches: list[int], memory_gb: float) -> None:
@@ -89,7 +100,7 @@ def start_measurement(vit: Vit, training: bool, batches: list[int], memory_gb: f
     with _starting:
         if running_measurement() is not None:
             return
-        measurement = SpeedMeasurement(vit.card.title, len(batches))
+        measurement = SpeedMeasurement(vit.card.title, batches)
         measurement.process = _start_process(order)
         _measurements.pop((vit.name, training), None)
         _measurements[vit.name, training] = measurement

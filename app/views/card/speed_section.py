@@ -16,6 +16,7 @@ from app.shell import query_controls
 from app.state.jobs import speed_measurement
 from app.state.model_ref import ModelRef
 from app.state.models.uploaded_model import MODEL_ID
+from app.state.training import run_status
 from app.texts import Prose, escape_markdown
 from vitcore import figures
 from vitcore.translation import percent
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from vitcore.profiling.throughput import ThroughputProfile
 
 BATCH_LIMITS = (8, 16, 32, 64, 128, 256, 512)  # batch sizes go up to one of these
-CPU_BATCH, GPU_BATCH, CPU_MEMORY_GB = 16, 256, 1.0  # what is proposed
+CPU_BATCH, GPU_BATCH = 16, 256  # what is proposed
 NOTICEABLE_SPEEDUP = 1.1  # times as fast: less is within what a machine varies by
 
 
@@ -54,14 +55,10 @@ def show_speed(vit: Vit, text: Prose) -> None:
 
 def _measure_form(vit: Vit, training: bool, text: Prose) -> None:
     """Up to which batch, into how much memory, and the button."""
-    gpu_gb = speed_measurement.gpu_memory_gb()
-    proposed_gb = CPU_MEMORY_GB if gpu_gb is None else gpu_gb
+    proposed = GPU_BATCH if speed_measurement.has_gpu() else CPU_BATCH
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.select_slider(
-            text["up to"], BATCH_LIMITS, CPU_BATCH if gpu_gb is None else GPU_BATCH, key="largest", bind="query-params",
-            width=scale_to_page_px(300),
-        )  # fmt: skip
-        st.number_input(text["memory gb"], 0.0, 1024.0, round(proposed_gb, 1), 0.5, key="memory_gb", bind="query-params",
+        st.select_slider(text["up to"], BATCH_LIMITS, proposed, key="largest", bind="query-params", width=scale_to_page_px(300))
+        st.number_input(text["memory gb"], 0.0, 1024.0, 0.0, 0.5, key="memory_gb", bind="query-params",
                         help=text["memory gb help"], width=scale_to_page_px(220))  # fmt: skip
         st.button(
             text["measure"], type="primary", icon=":material/speed:", key="measure", on_click=_start_measurement,
@@ -91,14 +88,18 @@ def _show_progress(text: Prose) -> None:
     if measurement is None:
         st.rerun()
     facts = {"model": texts.escape_markdown(measurement.title), "batch": measurement.batch}
-    facts |= {"done": measurement.done_count, "sizes": measurement.size_count}
+    facts |= {"done": measurement.done_count, "sizes": len(measurement.sizes)}
+    seconds = measurement.seconds_left
+    left = "" if seconds is None else text["left"].format(time=run_status.readable_time(seconds))
     if measurement.search_memory_gb:
         sentence = text["looking"].format(gb=f"{measurement.search_memory_gb:g}", **facts)
     else:
-        sentence = text.fill("timing", **facts) if measurement.batch else text["beginning"].format(**facts)
+        sentence = text.fill("timing", left=left, **facts) if measurement.batch else text["beginning"].format(**facts)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(measurement.done_count / measurement.size_count, sentence, width="stretch")
+        st.progress(measurement.done_count / len(measurement.sizes), sentence, width="stretch")
         st.button(text["stop"], icon=":material/stop:", key="stop_measuring", on_click=_stop_measurement)
+    if measurement.profile is not None:  # what is known so far
+        show_measurement(measurement, measurement.profile.training, text)
 
 
 def show_measurement(measurement: speed_measurement.SpeedMeasurement, training: bool, text: Prose) -> None:
