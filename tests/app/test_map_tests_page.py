@@ -24,7 +24,7 @@ def test_the_gallery_s_tests_are_shown_and_say_which_map_is_best():
     assert ranking_sentence(scores, "removed") in said and "plausibility, not faithfulness" in said
     methods = [score.name for score in scores if score.name not in NO_METHODS]
     place = methods.index("rollout") + 1
-    assert place == 1 or f"Place {place} of {len(methods)}: rollout" in said
+    assert place == 1 or f"Rollout ranks {place} of {len(methods)}, with" in said
     assert "Unchanged by random weights" in said and "middle of the picture" in said
     table, stable, outlines = (frame.value for frame in app.at.dataframe)
     assert len(table) == len(MAPS) + 1 and list(table["Difference"]) == sorted(table["Difference"], reverse=True)

@@ -164,12 +164,19 @@ def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     assert POSITIONS["beside"].format(beside=told) in position.sentences("markdown")
     tiles = cosine.reshape(16, 16, 16, 16)
     straight, slanting = (
-        np.mean([tiles[r, c, r + down, c + right] for down, right in ways for r in range(16 - down) for c in range(16 - right)])
-        for ways in (((0, 5), (5, 0)), ((3, 4), (4, 3)))
+        np.mean(
+            [
+                tiles[r, c, r + down, c + along]
+                for down, along in ways
+                for r in range(16 - down)
+                for c in range(max(0, -along), 16 - max(0, along))
+            ]
+        )
+        for ways in (((0, 5), (5, 0)), ((3, 4), (4, 3), (3, -4), (4, -3)))
     )
-    same, other = position_embeddings.same_line_and_elsewhere_cosines(cosine, shipped.grid)
-    assert straight > slanting and same > other, "positions as far apart: those of a row or column are more alike"
-    told = POSITIONS["row and column"].format(same=f"{same:.2f}".replace("-", "−"), other=f"{other:.2f}".replace("-", "−"))
+    assert straight > slanting, "positions as far apart: those of a row or column are more alike"
+    print_minus = {"same": f"{straight:.2f}".replace("-", "−"), "other": f"{slanting:.2f}".replace("-", "−")}
+    told = POSITIONS["row and column"].format(steps=5, **print_minus)
     assert told in position.sentences("markdown") and position.component("touch")["counted"]
     high, one, other = max((cosine[p, q], p, q) for p in range(256) for q in range(p + 1, 256))
     assert POSITIONS["most similar pair"].format(one=one, other=other, cosine=f"{high:.3f}") in position.sentences("markdown")
@@ -231,12 +238,12 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(fir
     assert DISTANCE.fill("near", count=len(near), px=f"{even / 2:.1f}", share="50 %", all=px.size) in said
     far_block, far_head = np.argwhere(px == px.max())[0]
     for shown, words in (
-        (f" (in the chart {drawn[far_block, far_head]:.1f} px)", said),
-        ("", App("distance", cls="renormalise").fine().text("markdown")),
+        (f"{drawn[far_block, far_head]:.1f} px ({px.max():.1f} px)", said),
+        (f"{px.max():.1f} px", App("distance", cls="renormalise").fine().text("markdown")),
     ):
-        assert DISTANCE.fill("far", count=int((px > even).sum()), block=far_block, head=far_head, px=f"{px.max():.1f}",
-                             even=f"{even:.1f}", all=px.size, shown=shown) in words  # fmt: skip
-        assert (DISTANCE["two measures"] in words) == bool(shown)
+        assert DISTANCE.fill("far", count=int((px > even).sum()), block=far_block, head=far_head, px=shown,
+                             even=f"{even:.1f}", all=px.size) in words  # fmt: skip
+        assert (DISTANCE["two measures"] in words) == ("(" in shown)
     assert DISTANCE["near end"].format(block=block, head=head, after=block + 1, last=last) in said
     assert 0 < block < last - 1, "else it is said in other words"
 

@@ -74,7 +74,7 @@ def test_what_it_costs_is_measured_when_asked_and_again_if_that_failed(monkeypat
 
     monkeypatch.setattr(training_cost, "training_cost", measure)
     app = filled(App("train"), steps=313)
-    assert [m.label for m in app.at.metric] == ["Parameters", "FLOP a step"] and not measured
+    assert [m.label for m in app.at.metric] == ["Parameters", "MACs a step"] and not measured
     assert "out of memory" in app.press("Measure the time on this machine").text("caption")
     assert {m.label: m.value for m in app.run().fine().at.metric}["The whole run"] == "3 min"
     filled(app, steps=301)

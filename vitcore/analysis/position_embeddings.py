@@ -105,6 +105,19 @@ def same_line_and_elsewhere_cosines(cosine: NDArray, grid: Grid) -> tuple[float,
     return in_line, others
 
 
+def cosines_some_patches_apart(cosine: NDArray, grid: Grid, steps: int) -> tuple[float, float]:
+    """The mean cosine of positions exactly so many patches apart in one row or column, and of others (5: 3 and 4 aslant).
+
+    NaN, where there are not both.
+    """
+    row, col = np.divmod(np.arange(grid.patches), grid.cols)
+    down, along = abs(row[:, None] - row), abs(col[:, None] - col)
+    same, others = ((down**2 + along**2 == steps**2) & pairs for pairs in (down * along == 0, down * along > 0))
+    if not same.any() or not others.any():
+        return float("nan"), float("nan")
+    return float(cosine[same].mean()), float(cosine[others].mean())
+
+
 def same_line_excess_cosine(cosine: NDArray, grid: Grid) -> float:
     """How much more alike positions of one row or column are than others as far apart: the difference of both cosines."""
     same, others = same_line_and_elsewhere_cosines(cosine, grid)

@@ -204,8 +204,9 @@ def rank_of_method_sentence(scores: Sequence[MethodDeletionScores], name: str) -
     methods = _methods(scores)
     for place, score in enumerate(methods, start=1):
         if score.name == name:
-            facts = {"method": map_title(name), "place": place, "count": len(methods), "gap": f"{score.gap:.2f}"}
-            return say("Place {place} of {count}: {method}, at {gap}.", **facts)
+            title = map_title(name)
+            facts = {"method": title[:1].upper() + title[1:], "place": place, "count": len(methods), "gap": f"{score.gap:.2f}"}
+            return say("{method} ranks {place} of {count}, with {gap}.", **facts)
     return ""
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 
+PATCHES_APART = 5  # the least that is also the way of 3 rows and 4 columns
 FEW_TILES = 7  # positions a side whose tiles can be told apart at a glance, as in the paper's Figure 7
 
 
@@ -182,11 +183,11 @@ def mirror_symmetries(model: str) -> list[MirrorSymmetry]:
 
 
 @memory_cache.cached
-def same_line_and_elsewhere_cosines(model: str) -> tuple[float, float]:
-    """The mean cosine of positions in one row or column, and of others as far apart; NaN where there are none."""
+def same_line_and_aslant_cosines(model: str) -> tuple[float, float]:
+    """The mean cosine of positions `PATCHES_APART` in one row or column, and of others; NaN where there are none."""
     cosine = position_similarity(model)
     assert cosine is not None, "only asked for models that have positions"
-    return position_embeddings.same_line_and_elsewhere_cosines(cosine, loaded_models.loaded_model(model).grid)
+    return position_embeddings.cosines_some_patches_apart(cosine, loaded_models.loaded_model(model).grid, PATCHES_APART)
 
 
 @memory_cache.cached

@@ -88,9 +88,10 @@ def _far_heads_sentence(table: DistanceTable, cls: str, text: Prose) -> LayerAnd
     By renormalised distances: with the class token dropped, what a head gives it would count as near.
     """
     px, (above, (block, head)) = table.renormalised, table.far_heads()
-    shown = text["in the chart"].format(shown_px=f"{table.dropped[block, head]:.1f}") if _is_dropped(table, cls) else ""
+    measures = {"shown_px": f"{table.dropped[block, head]:.1f}", "px": f"{px[block, head]:.1f}"}
+    told = text["both" if _is_dropped(table, cls) else "alone"].format(**measures)
     st.markdown(text.fill("far" if above else "far none", count=len(above), all=px.size, even=f"{table.uniform_px:.1f}",
-                          block=block, head=head, px=f"{px[block, head]:.1f}", shown=shown))  # fmt: skip
+                          block=block, head=head, px=told))  # fmt: skip
     return block, head
 
 

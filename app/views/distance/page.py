@@ -64,7 +64,7 @@ photos = visit.subjects[0] if images == 1 else f"{images} photos"
 with st.container(horizontal=True):
     show_explanation_fold(text["how"], text["limits"])
     show_downloads(lambda: fig, "distance", text["how"], subjects=(photos, visit.subjects[1]), distance_px=distance_px,
-              prefix_share=table.share)  # fmt: skip
+              among_patches_px=table.renormalised, prefix_share=table.share)  # fmt: skip
 with st.expander(text["more"]):
     st.markdown(text["paper"])
     named += distance_sentences.show_more_findings(table, cls, text)

@@ -22,11 +22,11 @@ def show_grid_sentences(model: str, text: Prose) -> None:
     if pair := model_weights.most_similar_pair(model):
         one, another, most = pair
         st.markdown(text["most similar pair"].format(one=one, other=another, cosine=decimal(most, 3)))
-    in_line, others = model_weights.same_line_and_elsewhere_cosines(model)
+    in_line, others = model_weights.same_line_and_aslant_cosines(model)
     if in_line == in_line:
         same, other = decimal(in_line, 2), decimal(others, 2)
         key = "row and column" if in_line > others and same != other else "row and column alike"
-        st.markdown(text[key].format(same=same, other=other))
+        st.markdown(text[key].format(same=same, other=other, steps=model_weights.PATCHES_APART))
 
 
 def show_position_sentences(cosines: NDArray, position: int, vit: Vit, text: Prose) -> None:

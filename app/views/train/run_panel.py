@@ -67,17 +67,17 @@ def _panel(run_id: str, live: bool, text: texts.Prose) -> None:
 
 
 def _run_description(run: run_status.RunStatus, text: texts.Prose) -> str:
-    parts = [
-        text["task"].format(task=run.task) if run.task else "",
-        text["from"].format(source=source) if (source := _source(run)) else "",
-    ]
-    return texts.escape_markdown(" · ".join(word for word in parts if word))
+    return texts.escape_markdown(" · ".join(word for word in (_task(run, text), _source(run, text)) if word))
 
 
-def _source(run: run_status.RunStatus) -> str:
+def _task(run: run_status.RunStatus, text: texts.Prose) -> str:
+    return text.get(f"task {run.task}", run.task)
+
+
+def _source(run: run_status.RunStatus, text: texts.Prose) -> str:
     """Where a run's photos are; of a folder only in local mode."""
     known = run.source in ("samples", "cifar10", "cifar100") or run.source.startswith(("hf:", "drawn"))
-    return run.source if known or permissions.is_allowed("paths") else ""
+    return text.get(f"from {run.source}", run.source) if known or permissions.is_allowed("paths") else ""
 
 
 def _run_buttons(run: run_status.RunStatus, text: texts.Prose) -> None:
@@ -180,8 +180,8 @@ def show_runs_table(text: texts.Prose) -> None:
         "run": [run.id for run in listed], "state": [text.get(f"state {run.state}", run.state) for run in listed],
         "done": [run.step / max(run.steps, 1) for run in listed],
         "steps": [text["steps"].format(step=run.step, steps=run.steps) for run in listed],
-        "learns": [run.task for run in listed], "loss": [run.last_value("loss") for run in listed],
-        "right": [run.last_value("top1", "val_colours") for run in listed], "photos": [_source(run) for run in listed],
+        "learns": [_task(run, text) for run in listed], "loss": [run.last_value("loss") for run in listed],
+        "right": [run.last_value("top1", "val_colours") for run in listed], "photos": [_source(run, text) for run in listed],
     }  # fmt: skip
     columns: dict[str, Any] = {name: text[f"column {name}"] for name in rows} | {
         "done": st.column_config.ProgressColumn(text["column done"], format="percent", min_value=0, max_value=1),

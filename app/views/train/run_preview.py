@@ -102,8 +102,10 @@ def _photo_count_sentence(photo_count: training_estimate.PhotoCount, recipe: Rec
     is_held_out = photo_count.held_out and not photo_count.validates_on_training_photos
     held = text["held"].format(count=photo_count.held_out) if is_held_out else ""
     epochs = recipe.steps * recipe.batch / max(photo_count.photos, 1)
+    shown = min(training_preview.PHOTOS_SHOWN, photo_count.photos)
+    shown = min(training_preview.PHOTOS_SHOWN, photo_count.photos)
     counted = text.fill(
-        "counted", photos=f"{photo_count.photos:,}", held=held, classes=f"{photo_count.classes:,}",
+        "counted", shown=shown, photos=f"{photo_count.photos:,}", held=held, classes=f"{photo_count.classes:,}",
         epochs=f"{epochs:,.0f}" if epochs >= 10 else f"{epochs:.2g}",
     )  # fmt: skip
     return text.join_sentences((counted, text["shared"] if photo_count.validates_on_training_photos else ""))
@@ -111,7 +113,7 @@ def _photo_count_sentence(photo_count: training_estimate.PhotoCount, recipe: Rec
 
 def _size_metrics(size: tuple[int, float], cost: Any, text: texts.Prose) -> None:
     params, flop = size
-    metrics = {text["parameters"]: _short_number(params), text["flop"]: _short_number(flop)}
+    metrics = {text["parameters"]: _short_number(params), text["macs"]: _short_number(flop / 2)}  # a multiply-add is two
     if cost is not None and not isinstance(cost, str):
         metrics |= {text["a step"]: f"{cost.seconds_per_step:.2g} s", text["whole run"]: run_status.readable_time(cost.seconds)}
     with st.grid(min_column_width=scale_to_page_px(120)):

@@ -8,6 +8,7 @@ import torch
 from vitcore.analysis.position_embeddings import (
     corner_cosines,
     correlation_with_distance,
+    cosines_some_patches_apart,
     matching_patch,
     neighbour_cosines,
     position_similarity,
@@ -139,3 +140,11 @@ def test_loading_at_another_size_interpolates_as_timm_does(shipped):
 def test_the_same_place_on_another_grid(patch, rows, cols, there):
     """Row 3, column 4 of 16 × 16: its centre is at (3.5, 4.5) / 16 of the picture."""
     assert matching_patch(patch, Grid(16, 16, 8), Grid(rows, cols, 8)) == there
+
+
+def test_cosines_some_patches_apart_by_hand():
+    cosine = np.zeros((24, 24))  # 4 rows of 6: five apart are the ends of a row, and 3 down and 4 along
+    cosine[[0, 5], [5, 0]] = 0.8  # one of four rows
+    cosine[[1, 23], [23, 1]] = 0.6  # one of the four slants: 0-22, 1-23, 4-18, 5-19
+    assert cosines_some_patches_apart(cosine, Grid(4, 6, 8), 5) == pytest.approx((0.2, 0.15))
+    assert np.isnan(cosines_some_patches_apart(np.eye(16), Grid(4, 4, 8), 5)).all()

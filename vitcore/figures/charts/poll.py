@@ -22,7 +22,7 @@ class PatchVotes(NamedTuple):
 
 def poll_votes(rows: Sequence[PatchVotes], mode: Mode = "light") -> Drawing:
     """Two bars a patch, both in % of the largest on this photo: votes, and rollout from where the answer is read."""
-    told = say("patch {patch}: {votes} votes, {times} times an even share of rollout")
+    told = say("patch {patch}: {votes} votes, {times}× an even share of rollout")
     facts = [told.format(patch=one.patch, votes=one.votes, times=f"{one.times:.1f}") for one in rows]
     series = ((say("votes"), [100 * one.votes_share for one in rows]), (say("rollout"), [100 * one.rollout_share for one in rows]))
     bars = [
