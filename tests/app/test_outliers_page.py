@@ -45,7 +45,7 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     (frame,) = app.chart("Norms of the patches after layer 2")["layout"]["shapes"]
     assert (frame["x0"], frame["y0"]) == (6, 7)
     share = own.fused["mean"][2, 3:, 3 + 62].mean()
-    times = f"{share * own.grid.tokens:.2g} times an even share"
+    times = f"{share * own.grid.tokens:.2g}× an even share"
     assert f"In layer 2 the patches give {100 * share:.1f} % of their attention to the outlier token, {times}." in told
     app.set(layer=0, of="rollout").fine()
     assert any(said.startswith("After layer 0, 1 of 64") for said in app.sentences("markdown"))
@@ -59,7 +59,7 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     alike = spearmanr(before[rest], after[rest]).statistic
     much = "hardly changes" if alike >= 0.95 else "changes much" if alike < 0.7 else "changes somewhat"
     told = app.text("markdown")
-    times = f"{before[62] * own.grid.tokens:.2g} times an even share"
+    times = f"{before[62] * own.grid.tokens:.2g}× an even share"
     assert f"The outlier token holds {100 * before[62]:.1f} % of the class token's rollout, {times}." in told
     assert f"the order of the other patches {much} (rank correlation {alike:.2f})" in told
 

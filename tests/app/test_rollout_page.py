@@ -257,7 +257,7 @@ def test_a_patch_that_is_chosen_and_not_asked_is_said_and_the_one_that_gave_most
     patch = int(given.argmax())
     row, col = divmod(patch, given.shape[1])
     said = f"Patch {patch} (row {row}, column {col}) has the largest share, {100 * given.max():.3g} % of the total, "
-    said += f"{257 * given.max():.2g} times an even share."
+    said += f"{257 * given.max():.2g}× an even share."
     assert said in app.sentences("markdown")
     assert "is chosen, but" not in app.set(ask=True).fine().text("caption")
 

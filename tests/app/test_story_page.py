@@ -207,7 +207,7 @@ def test_the_answer_inside_a_block_names_the_largest_weight(layer, head, patch, 
     weights = trace_token(shipped, panda.model_input.pixels, layer, 1 + patch).weights[head]
     own, most, even = weights[1 + patch], int(weights.argmax()), 1 / len(weights)
     if patch == 136:
-        assert own > 0.5 and f"{own * len(weights):.0f} times an even share" in answer, "a plain number"
+        assert own > 0.5 and f"{own * len(weights):.0f}× an even share" in answer, "a plain number"
         return
     assert own < even and (own >= 0.0005) == (most == 0) == (layer == 3), "both are seen"
     shown = f"{100 * own:.1f} %" if layer == 3 else "< 0.1 %"

@@ -49,7 +49,7 @@ def test_the_page_loads_without_a_jump_shows_a_picture_at_once_and_axe_finds_not
     assert len(np.unique(heat(page).reshape(-1, 3), axis=0)) > 1000, "a picture, not one colour"
     canvas(page).hover(position={"x": box["width"] / 2, "y": 30})
     expect(page.locator(".painted")).to_contain_text(re.compile(r"could reach patch \d+ \(row \d"))
-    expect(page.locator(".pointed")).to_contain_text(re.compile(r"times an even share"))
+    expect(page.locator(".pointed")).to_contain_text(re.compile(r"× an even share"))
     # A page that is laid out may be narrower than its charts' labels for a moment: they are drawn all the same.
     page.evaluate(f"({SQUEEZED})()")
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
