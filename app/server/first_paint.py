@@ -8,12 +8,13 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from streamlit.file_util import get_static_dir
 
-from app.menu import PAGES
+from app.menu import PAGES, ROOMS
 from app.server.live_shipped_files import ISOLATED
 from app.streamlit_selectors import fill_selectors
 
@@ -44,14 +45,32 @@ def _live_page(tag: Callable[[], str]) -> Callable[[Request], Response]:
     return lambda request: HTMLResponse(index_html().replace("<head>", f"<head>{tag()}", 1), headers=headers)
 
 
-def _first_page(request: Request) -> Response:
-    """The first page under its name: Streamlit has it at the root alone. Relative: the app may be served from below one."""
-    query = request.url.query
-    return RedirectResponse(f"./?{query}" if query else "./", status_code=307)
+class PageNameConvertor(StringConvertor):
+    """One word of a path, as a page's address is."""
+
+    regex = "[A-Za-z][A-Za-z0-9-]*"
+
+
+register_url_convertor("pagename", PageNameConvertor())
+
+
+def _leads_to(slug: str) -> Callable[[Request], Response]:
+    """Leads to a page, the first to the root: Streamlit has it there alone. Relative: the app may be served from below one."""
+
+    def redirect(request: Request) -> Response:
+        query = request.url.query
+        return RedirectResponse(f"./{slug}?{query}" if query else f"./{slug}", status_code=307)
+
+    return redirect
 
 
 def page_routes(tag_of_live: Callable[[], str] = str) -> list[Route]:
-    """A route for every page of the menu; any other address is Streamlit's to answer. `tag_of_live`: for Live's head alone."""
+    """A route for every page of the menu; any other address is Streamlit's to answer. `tag_of_live`: for Live's head alone.
+
+    A room's name leads to its first page. On an address that is no page Streamlit says so, in our styles: they stay for the visit.
+    """
     first, *others = PAGES
     pages = [Route(f"/{row.slug}", _live_page(tag_of_live) if row.slug == "live" else _page) for row in others]
-    return [Route("/", _page), Route(f"/{first.slug}", _first_page), *pages]
+    rooms = {room: rows[0] for room, rows in ROOMS.items() if room not in [row.slug for row in PAGES]}
+    leading = [Route(f"/{name}", _leads_to("" if row is first else row.slug)) for name, row in {first.slug: first, **rooms}.items()]
+    return [Route("/", _page), *leading, *pages, Route("/{name:pagename}", _page)]

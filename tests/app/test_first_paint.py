@@ -26,7 +26,7 @@ def asked(path: str, query: bytes = b""):
 def test_every_page_is_streamlits_with_our_styles_in_its_head(subtests):
     styles = first_paint.head_html()
     assert "/* page_size.js */" not in styles and styles.count("function pageSize") == 1 and "export" not in styles
-    for path in ("/", *(f"/{row.slug}" for row in PAGES[1:])):
+    for path in ("/", *(f"/{row.slug}" for row in PAGES[1:]), "/nowhere"):  # of the last Streamlit says that it is none
         with subtests.test(path):
             answer = asked(path)
             page = answer.body.decode()
@@ -42,4 +42,10 @@ def test_the_first_page_s_name_leads_to_it(query, there):
 
 
 def test_what_is_no_page_is_streamlits_to_answer():
-    assert [asked(path) for path in ("/static/js/index.js", "/_stcore/health", "/nowhere", "/media/a.bin")] == [None] * 4
+    assert [asked(path) for path in ("/static/js/index.js", "/_stcore/health", "/favicon.png", "/media/a.bin")] == [None] * 4
+
+
+@pytest.mark.parametrize(("room", "there"), [("why", "./rollout"), ("look", "./")])
+def test_a_room_s_name_leads_to_its_first_page(room, there):
+    answer = asked(f"/{room}", b"photo=cat")
+    assert (answer.status_code, answer.headers["location"]) == (307, f"{there}?photo=cat")

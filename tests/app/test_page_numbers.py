@@ -236,14 +236,12 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(fir
     told |= {"near_px": f"{px[last].min():.1f}", "far_px": f"{px[last].max():.1f}"}
     assert DISTANCE["reach dropped"].format(where=DISTANCE["last layer"].format(block=last), **told) in said
     assert DISTANCE.fill("near", count=len(near), px=f"{even / 2:.1f}", share="50 %", all=px.size) in said
-    far_block, far_head = np.argwhere(px == px.max())[0]
-    for shown, words in (
-        (f"{drawn[far_block, far_head]:.1f} px ({px.max():.1f} px)", said),
-        (f"{px.max():.1f} px", App("distance", cls="renormalise").fine().text("markdown")),
-    ):
-        assert DISTANCE.fill("far", count=int((px > even).sum()), block=far_block, head=far_head, px=shown,
+    for one, words in ((drawn, said), (px, App("distance", cls="renormalise").fine().text("markdown"))):
+        far_block, far_head = np.argwhere(one == one.max())[0]
+        shown = f"{one.max():.1f} px" + (f" ({px[far_block, far_head]:.1f} px)" if one is drawn else "")
+        assert DISTANCE.fill("far", count=int((one > even).sum()), block=far_block, head=far_head, px=shown,
                              even=f"{even:.1f}", all=px.size) in words  # fmt: skip
-        assert (DISTANCE["two measures"] in words) == ("(" in shown)
+        assert (DISTANCE["two measures"] in words) == (one is drawn)
     assert DISTANCE["near end"].format(block=block, head=head, after=block + 1, last=last) in said
     assert 0 < block < last - 1, "else it is said in other words"
 

@@ -265,7 +265,7 @@ def test_a_patch_that_is_chosen_and_not_asked_is_said_and_the_one_that_gave_most
 def test_what_is_not_as_usual_is_said_and_put_back():
     app = App("rollout", fusion="max", discard="90", b_method="rollout").fine()
     (said,) = [one for one in app.sentences("markdown") if one.startswith("**Left: these settings are not the defaults.**")]
-    assert "max (default: mean)" in said and "90 (default: 0)" in said and "Residual" not in said
+    assert "maximum (default: mean)" in said and "90 (default: 0)" in said and "Residual" not in said
     app.press("as_usual")
     assert app.values()["fusion"] == "mean" and app.values()["discard"] == 0
     assert "not the default" not in app.text("markdown")

@@ -46,7 +46,7 @@ def the_farthest_head_on_a_phone(page: Page, vit: vitcore.Vit, rec: vitcore.Reco
     choose(page, "renormalise")
     px = rec.distance_renormalised_px
     block, head = divmod(int(px.argmax()), px.shape[1])
-    found = page.get_by_text(f"layer {block}, head {head} has the longest distance among patches, {px.max():.1f} px")
+    found = page.get_by_text(f"layer {block}, head {head} has the longest distance, {px.max():.1f} px")
     expect(found).to_be_visible()
     at_rest(page)
     chart = page.get_by_test_id("stPlotlyChart").bounding_box()

@@ -53,9 +53,10 @@ class DistanceTable:
         """The heads that look no farther than a local one, by block."""
         return local_heads(self.renormalised, self.local_share * self.uniform_px)
 
-    def far_heads(self) -> tuple[list[LayerAndHead], LayerAndHead]:
-        """The heads that look farther than even attention, and the one that looks farthest of all."""
-        return heads_beyond_even_attention(self.renormalised, self.uniform_px), farthest_head(self.renormalised)
+    def far_heads(self, cls: str) -> tuple[list[LayerAndHead], LayerAndHead]:
+        """The heads that look farther than even attention, and the one that looks farthest of all; `cls`: as for `depth_means`."""
+        shown = self.renormalised if cls == "renormalise" else self.dropped
+        return heads_beyond_even_attention(shown, self.uniform_px), farthest_head(shown)
 
     def sink_heads(self) -> list[LayerAndHead]:
         """The heads that give most to the tokens before the patches, the most first."""

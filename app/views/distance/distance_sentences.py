@@ -83,11 +83,8 @@ def _near_heads_sentence(table: DistanceTable, text: Prose) -> list[LayerAndHead
 
 
 def _far_heads_sentence(table: DistanceTable, cls: str, text: Prose) -> LayerAndHead:
-    """How many heads look farther than even attention, and which farthest of all; returns that one.
-
-    By renormalised distances: with the class token dropped, what a head gives it would count as near.
-    """
-    px, (above, (block, head)) = table.renormalised, table.far_heads()
+    """How many heads look farther than even attention, and which farthest of all, as the chart shows them; returns that one."""
+    px, (above, (block, head)) = table.renormalised, table.far_heads(cls)
     measures = {"shown_px": f"{table.dropped[block, head]:.1f}", "px": f"{px[block, head]:.1f}"}
     told = text["both" if _is_dropped(table, cls) else "alone"].format(**measures)
     st.markdown(text.fill("far" if above else "far none", count=len(above), all=px.size, even=f"{table.uniform_px:.1f}",

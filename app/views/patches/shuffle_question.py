@@ -75,6 +75,6 @@ def _same_answer(one: Answer, other: Answer) -> bool:
 
 def _answer_charts(answers: list[Answer], mode: Any, text: Prose) -> None:
     titles = text["in order"], text["positions stay"], text["positions move"]
-    for place, title, answer in zip(st.columns(3), titles, answers, strict=False):
+    for place, title, answer in zip(st.columns(3, vertical_alignment="bottom"), titles, answers, strict=False):
         with place:
             show_drawing(figures.predictions(answer, mode, title), title, text["answers alt"].format(title=title))
