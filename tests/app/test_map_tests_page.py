@@ -60,6 +60,11 @@ def test_the_gallery_s_tests_are_shown_and_say_which_map_is_best():
     numbers = "{:.2f} after a shift by one patch, {:.2f} mirrored and {:.2f} as JPEG. With random weights, on {}, it is {:.2f}."
     backed = numbers.format(*stays, len(shipped.weights), random)
     assert backed in app.text("caption"), "what the map cannot tell is backed by its numbers"
+    last = [np.mean([one["last_layer_attention"][change] for one in shipped.stability.values()]) for change in ("shift", "mirror")]
+    asked = {"cover": {"cover_map": "Class attention, last layer"}, "switch": {"switch_map": "Class attention, last layer"}}
+    for slug, chosen in asked.items():
+        said = App(slug, photo="cat", **chosen).fine().text("caption")
+        assert "{:.2f} after a shift by one patch, {:.2f} mirrored".format(*last) in said, "of the map that is shown"
 
 
 def test_another_model_s_photo_is_tested_when_asked_for(kinds, offer):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from app import texts
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
+from app.state.recordings import covered_photos
 from vitcore.assets import asset_path
 from vitcore.figures.drawing import Drawing
 from vitcore.figures.theme_colours import Mode
@@ -114,8 +115,12 @@ class ShippedMapCorrelations(NamedTuple):
 
 
 def map_robustness_sentences(vit: Vit, name: str) -> str:
-    """What backs a map's "what this cannot tell": how far "rollout", say, stays with its object, in two sentences; "" for none."""
-    found = _shipped_numbers().get(name) if has_shipped_tests(vit) else None
+    """What backs a map's "what this cannot tell": how far it stays with its object, in two sentences; "" where that is not known.
+
+    `name`: of `method_maps.MAPS`; but pages draw "class_attention" of the last layer alone.
+    """
+    measured = "last_layer_attention" if name == covered_photos.CLASS_ATTENTION else name
+    found = _shipped_numbers().get(measured) if has_shipped_tests(vit) else None
     if found is None:
         return ""
     facts = {field: f"{getattr(found, field):.2f}" for field in ("shift", "mirror", "jpeg", "random")}

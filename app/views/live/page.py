@@ -24,5 +24,5 @@ if not any(is_kept_back):
         live(message, key="live", receive_frame=upload_frame_as_photo)
     text_before_picture(text["intro"])
     with st.container(horizontal=True):
-        show_explanation_fold(text["how"], text["limits"], text["source"])
+        show_explanation_fold(text["how"], text["limits"], text["source"], is_map=True)
         poll_lecturer.poll_button()

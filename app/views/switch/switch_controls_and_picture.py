@@ -12,6 +12,7 @@ from app.components.pending_choices import mark_controls_drawn, restore_pending_
 from app.components.switches.switches import switches
 from app.shell import copy_link, load_page_visit, query_controls
 from app.state import step_animations
+from app.state.jobs import map_test_jobs
 from app.state.recordings import cached_interventions
 from app.state.visit.visit import Visit
 from app.texts import Prose, escape_markdown
@@ -42,7 +43,8 @@ def show_switches(model: str, text: texts.Prose) -> None:
         else:
             st.info(escape_markdown(cached_interventions.why_nothing_switchable(vit)), icon=":material/info:")
     with st.container(horizontal=True, vertical_alignment="center"):
-        show_explanation_fold(text["how"], text["limits"], text["source"])
+        limits = text.join_sentences((text["limits"], map_test_jobs.map_robustness_sentences(vit, asked.map_name)))
+        show_explanation_fold(text["how"], limits, text["source"], is_map=True)
         if asked.components:
             switch_download_button(asked)
             outlier_masking.show_switch_if_outliers(visit, "switch")
