@@ -6,21 +6,25 @@ They are made of keys (model, photo, what is chosen), so that a page that waits 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.state.memory import memory_cache
+from app.state.models import loaded_models
 from app.state.recordings import cached_interventions, cached_recordings, covered_photos, patch_token_bytes_for_browser
 from vitcore.figures.heat_overlay import colours_on_photo, fine_detail, heat_colour_scale, heat_on_photo, scale_top
 from vitcore.figures.theme_colours import ColourScale, Mode
 from vitcore.report.animations.step_animation import AnimationStep, step_animation
 from vitcore.report.report_settings import layer_range_words
-from vitcore.translation import percent
+from vitcore.translation import decimal, decimal_or_dash, percent, say
 
 if TYPE_CHECKING:
     from vitcore.faithfulness.method_ranking import PhotoDeletion
     from vitcore.forward.recording import Recording
+    from vitcore.models.vit import Vit
 
 STRONGEST_HEADS = 12  # that go one after another
 COVERING_STEPS = 8
@@ -124,6 +128,60 @@ def deletion_animation(
     return step_animation(words["title"], frames, mode=mode)
 
 
+def randomised_weights_animation(model: str, key: str, name: str, words: Mapping[str, str], mode: Mode) -> bytes:
+    """A photo's map for its likeliest class as weights become random, from the classifier down, with its rank correlations."""
+    from vitcore.faithfulness.map_test_results_as_charts import randomised_part_title
+    from vitcore.faithfulness.method_maps import maps_by_model
+    from vitcore.faithfulness.weight_randomisation import randomisation_tests
+
+    vit, rec = cached_recordings.recording_from_key(model, key, "mean")
+    draw, maps = maps_by_model(rec, (name,), int(rec.logits.argmax())), list[NDArray]()
+
+    def keep(drawn_by: Vit) -> dict[str, NDArray]:
+        found = draw(drawn_by)
+        maps.append(found[name])
+        return {**found}
+
+    with memory_cache.CACHE.reserve(loaded_models.model_size(vit).weights_bytes):
+        test = randomisation_tests(vit, keep)[name]
+    pictures, scale = maps_on_photo(rec, maps)
+    parts = [say("none"), *map(randomised_part_title, test.parts)]
+    frames = [
+        AnimationStep(picture, words["step"].format(part=part), words["found"].format(value=decimal_or_dash(value, 2)))
+        for picture, part, value in zip(pictures, parts, [1.0, *test.correlations], strict=True)
+    ]
+    return step_animation(words["title"], frames, scale, mode=mode)
+
+
+def changed_photo_animation(model: str, key: str, name: str, words: Mapping[str, str], mode: Mode) -> bytes:
+    """A map of the photo, and of the photo shifted, mirrored and as JPEG, each on its own picture, with its rank correlation.
+
+    `words` names each of `stability.CHANGES`, "photo", the title and what is found.
+    """
+    from PIL import Image
+
+    from vitcore.faithfulness.method_maps import method_maps
+    from vitcore.faithfulness.stability import CHANGES, stability_test
+    from vitcore.forward.recording import record_batch
+    from vitcore.report.report_pictures import heat_over_photo
+
+    vit, rec = cached_recordings.recording_from_key(model, key, "mean")
+    target, seen = int(rec.logits.argmax()), rec.model_input
+    crops = {"photo": seen} | {one: replace(seen, pixels=change.apply(seen.pixels, vit.grid)) for one, change in CHANGES.items()}
+    recordings = [record_batch(vit, [(rec.photo, crop)])[0] for crop in crops.values()]
+    maps = np.stack([method_maps(vit, one, (name,), target)[name] for one in recordings])
+    values = {"photo": 1.0} | stability_test(vit, rec, (name,), target=target).correlations[name]
+    size, top = cached_recordings.input_picture(rec)[0].size, scale_top(maps, rec.grid.even_share)
+    frames = [
+        AnimationStep(
+            heat_over_photo(Image.fromarray(crop.pixels).resize(size), one[None], top, rec.grid)[0], words[change],
+            words["found"].format(value=decimal_or_dash(values[change], 2)),
+        )
+        for (change, crop), one in zip(crops.items(), maps, strict=True)
+    ]  # fmt: skip
+    return step_animation(words["title"], frames, heat_colour_scale(maps, top, rec.grid.even_share), mode=mode)
+
+
 def covering_animation(model: str, key: str, code: str, fill: str, words: Mapping[str, str], mode: Mode) -> bytes:
     """The covered patches, those of the most rollout first, in a few steps, with the answer at each."""
     vit, rec = cached_recordings.recording_from_key(model, key, "mean")
@@ -140,9 +198,13 @@ def covering_animation(model: str, key: str, code: str, fill: str, words: Mappin
 
 
 def token_animation(
-    model: str, key: str, second_key: str, token_view: patch_token_bytes_for_browser.TokenView, title: str, mode: Mode
+    model: str, key: str, second_key: str, token_view: patch_token_bytes_for_browser.TokenView, title: str, mode: Mode,
+    ranges: Sequence[str] = (),
 ) -> bytes:  # fmt: skip
-    """The patch tokens of two photos side by side as the page shows them, layer by layer; both are named by their keys."""
+    """The patch tokens of two photos side by side as the page shows them, layer by layer; both are named by their keys.
+
+    `ranges`: words for the ends of each photo's scale, {low} and {high}, where similarity is shown.
+    """
     vit, rec = cached_recordings.recording_from_key(model, key, "mean")
     both = rec, cached_recordings.recording_from_key(model, second_key, "mean")[1]
     grid, details = rec.grid, [fine_detail(cached_recordings.input_picture(one)[0].resize((448, 448)), rec.grid) for one in both]
@@ -152,7 +214,9 @@ def token_animation(
         sides = [
             colours_on_photo(one.reshape(grid.rows, grid.cols, 3), detail) for one, detail in zip(colours, details, strict=True)
         ]
-        frames.append(AnimationStep(np.hstack(sides), layer_range_words(layer, layer)))
+        ends = patch_token_bytes_for_browser.cosines_and_ends(*both, token_view, layer)[1] if ranges else []
+        said = [one.format(low=decimal(low, 2), high=decimal(high, 2)) for one, (low, high) in zip(ranges, ends, strict=True)]
+        frames.append(AnimationStep(np.hstack(sides), layer_range_words(layer, layer), " · ".join(said)))
     return step_animation(title, frames, mode=mode)
 
 

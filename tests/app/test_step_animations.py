@@ -9,6 +9,7 @@ from app.state import step_animations
 from app.state.photos import sample_photos
 from app.state.recordings import cached_interventions, cached_recordings, patch_token_bytes_for_browser
 from vitcore.faithfulness.method_ranking import photo_deletion
+from vitcore.faithfulness.stability import CHANGES
 
 
 def count_frames(data: bytes) -> int:
@@ -41,6 +42,10 @@ def test_a_frame_for_each_step_of_every_page(kinds, offer):
     for insertion in (False, True):
         made = step_animations.deletion_animation("registers", key, found, "rollout", insertion, words, "dark")
         assert count_frames(made) == len(found.curves["rollout"].shares)
+    words = {"title": "t", "step": "{part}", "found": "{value}", **dict.fromkeys(("photo", *CHANGES), "x")}
+    made = step_animations.randomised_weights_animation("registers", key, "rollout", words, "light")
+    assert count_frames(made) == vit.blocks + 3, "none, the classifier, each layer, all"
+    assert count_frames(step_animations.changed_photo_animation("registers", key, "rollout", words, "dark")) == 1 + len(CHANGES)
     code = step_animations._code([0, 3], rec)
     made = step_animations.covering_animation("registers", key, code, "mean", {"title": "t", "step": "{count}"}, "light")
     assert count_frames(made) == 3, "nothing, one patch, both"
@@ -50,5 +55,10 @@ def test_a_frame_for_each_step_of_every_page(kinds, offer):
     for view, method in (("colours", "kmeans"), ("foreground", "kmeans"), ("segments", "kmeans"), ("segments", "normalised_cut")):
         shown = patch_token_bytes_for_browser.TokenView("residual", False, True, view, 0.0, method, 3)
         assert count_frames(step_animations.token_animation("registers", key, macaw, shown, "t", "light")) == vit.blocks
+    shown = shown._replace(patch=2)
+    assert (
+        count_frames(step_animations.token_animation("registers", key, macaw, shown, "t", "light", ["{low} {high}"] * 2))
+        == vit.blocks
+    )
     squares = np.random.default_rng(0).normal(size=(vit.blocks, vit.grid.rows, vit.grid.cols)).astype(np.float32)
     assert count_frames(step_animations.patching_animation("registers", key, squares, "t", "u", 1.0, "light")) == vit.blocks

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from picture_files import corners, flat, saved
+from PIL import Image
 from visitor import App
 
 import vitcore
@@ -92,6 +93,28 @@ def test_the_download_is_of_the_view_that_is_chosen(files, monkeypatch, view, me
     assert title == TEXT[f"title {'cut' if cut else view}"].format(layer=LAYER), "and is called so"
 
 
+def test_the_download_of_a_chosen_patch_is_its_similarity_as_the_page_lights_it(shipped, monkeypatch):
+    """In place of the view, also in the film; each photo's scale is named, and what is left out is dark."""
+    taken = {}
+    monkeypatch.setattr(
+        "app.views.tokens.tokens_controls_and_picture.show_downloads", lambda make, key, **rest: taken.update(rest, make=make)
+    )
+    App("tokens", layer=str(LAYER), patch="136", tokens_view=TEXT["tokens_view.segments"], mask_outliers="true").fine()
+    tokens = vitcore.patch_tokens(shipped, PHOTOS, mask_outliers=True)
+    exact = vitcore.cosine_similarity(tokens, 136)[LAYER]
+    np.testing.assert_allclose(taken["cosine"], exact, atol=1e-5)
+    kept = [np.sort(one[~out]) for one, out in zip(exact, tokens.left_out, strict=True)]
+    for colours, one, out, own in zip(taken["colours"], exact, tokens.left_out, kept, strict=True):
+        bright = colours.astype(int).sum(-1)
+        assert (bright[out] == bright.min()).all() and out.any(), "what is left out is dark"
+        assert bright[np.where(out, -1, one).argmax()] == bright.max() and (bright[one < own[len(own) // 2]] == bright.min()).all()
+    drawn = taken["make"]()
+    assert drawn.title.startswith(f"Similarity to patch 136 (row 8, column 8) · layer {LAYER}")
+    assert f"cosine {np.median(kept[0]):.2f} to 1.00" in drawn.subtitle
+    film = Image.open(io.BytesIO(taken["animation"]()))
+    assert film.n_frames >= 12 and film.width > film.height
+
+
 def test_a_second_photo_is_never_the_first_and_what_a_model_lacks_is_said(kinds, offer):
     app = App("tokens").fine()
     assert given(app)["second"] == "Chelsea the cat" and given(app)["segments"] is None
@@ -106,8 +129,6 @@ def test_a_second_photo_is_never_the_first_and_what_a_model_lacks_is_said(kinds,
 
 
 def test_a_second_photo_may_be_ones_own_and_goes_along_in_the_film(files, shipped, tmp_path, monkeypatch):
-    from PIL import Image
-
     taken = {}
     monkeypatch.setattr("app.views.tokens.tokens_controls_and_picture.show_downloads", lambda make, key, **rest: taken.update(rest))
     mine = saved(corners((300, 200)), "PNG")

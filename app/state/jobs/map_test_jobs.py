@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -191,6 +191,13 @@ def photo_stability(rec: Recording, _vit: Vit, _on_progress: Progress) -> Mappin
 def _bytes(vit: Vit) -> int:
     plan = loaded_models.model_size(vit)
     return max(BATCH * plan.pass_bytes, plan.gradient_bytes)
+
+
+def filmed_map(names: Iterable[str]) -> str:
+    """Of the maps that were tested the first whose numbers have no sign: rollout, where it is defined."""
+    from vitcore.analysis.relevance import METHODS
+
+    return next(name for name in names if name not in METHODS or not METHODS[name].signed)
 
 
 def method_areas(photo_deletion: PhotoDeletion) -> list[MethodAreas]:

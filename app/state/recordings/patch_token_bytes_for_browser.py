@@ -14,7 +14,7 @@ from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from app.state.recordings import cached_outliers
 from vitcore.assets import asset_path
-from vitcore.figures.theme_colours import CATEGORICAL, hex_to_rgb
+from vitcore.figures.theme_colours import CATEGORICAL, SEQUENTIAL, colour_table, hex_to_rgb
 from vitcore.figures.theme_colours import PHOTO_SHARE as PHOTO_SHARE
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 
@@ -51,6 +51,7 @@ class TokenView(NamedTuple):
     threshold: float
     method: str
     segments: int
+    patch: int | None = None  # of the first photo, whose similarity to all others is shown in place of the view
 
     @property
     def is_foreground_cut(self) -> bool:
@@ -60,6 +61,8 @@ class TokenView(NamedTuple):
     @property
     def title(self) -> str:
         """The words that it has on the page."""
+        if self.patch is not None:
+            return "similarity"
         return "cut" if self.is_foreground_cut and self.view == "segments" else self.view
 
 
@@ -165,6 +168,8 @@ def shown_colours(rec: Recording, other: Recording, token_view: TokenView, layer
 
     Where an object is told from the rest, patches have their own mean colour, the rest's is dark.
     """
+    if token_view.patch is not None:
+        return _similarity_colours(rec, other, token_view, layer)
     if token_view.view == "colours":
         return components_of_layer(rec, other, token_view.kind, token_view.mask, token_view.whiten, layer)[0]
     if token_view.view == "foreground":
@@ -174,6 +179,27 @@ def shown_colours(rec: Recording, other: Recording, token_view: TokenView, layer
     if token_view.is_foreground_cut:
         return _object_colours(rec, other, token_view, labels == 1)
     return np.where(labels[..., None] < 0, np.uint8(LEFT_OUT), np.array(segment_rgb_colours(), np.uint8)[labels])
+
+
+def cosines_and_ends(
+    rec: Recording, other: Recording, token_view: TokenView, layer: int
+) -> tuple[NDArray[np.float32], list[tuple[float, float]]]:
+    """Cosines (2, N) of both photos' patches with the one asked about, and of each photo the ends of its scale, as in the browser:
+    the median, below which all is dark, and the largest; patches that are left out set neither."""
+    from vitcore.tokens.similarity import cosine_similarity
+
+    tokens = _tokens_of_both(rec, other, token_view.kind, token_view.mask)
+    alike = cosine_similarity(replace(tokens, values=tokens.values[layer : layer + 1]), token_view.patch or 0)[0]
+    kept = [np.sort(one[~out]) for one, out in zip(alike, tokens.left_out, strict=True)]
+    return alike, [(float(one[len(one) // 2]), float(one[-1])) if len(one) else (0.0, 1.0) for one in kept]
+
+
+def _similarity_colours(rec: Recording, other: Recording, token_view: TokenView, layer: int) -> NDArray[np.uint8]:
+    alike, ends = cosines_and_ends(rec, other, token_view, layer)
+    shares = np.stack([(one - low) / max(high - low, 1e-12) for one, (low, high) in zip(alike, ends, strict=True)])
+    for one, source in zip(shares, (rec, other), strict=True):
+        one[left_out_patches(source, token_view.mask)] = 0
+    return colour_table(SEQUENTIAL)[np.round(255 * shares.clip(0, 1)).astype(int)]
 
 
 def _object_colours(rec: Recording, other: Recording, token_view: TokenView, is_object: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -1,13 +1,14 @@
 """Random weights, stability, and outlines that people drew: three more tests of maps, and the button that runs one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import streamlit as st
 
 from app import texts
-from app.components.figure import figure, show_explanation_fold
+from app.components.figure import download_button, figure, in_visitors_language, show_explanation_fold
 from app.components.page_style.page_style import page_size
+from app.state import step_animations
 from app.state.jobs import map_test_jobs
 from app.state.jobs.map_test_jobs import Progress
 from app.state.memory import memory_cache
@@ -28,12 +29,23 @@ def show_randomisation_test(visit: Visit) -> None:
         drawn, sentence = map_test_jobs.randomisation_drawing(tests, visit.mode, bool(page_size().narrow))
         of = text["of this photo"] if is_own else text.fill("of the gallery", count=len(tests))
         st.markdown(texts.escape_markdown(text.join_sentences((sentence, of))))
+        values = map_test_jobs.randomisation_correlations(tests)
         figure(drawn, "weights", text["weights alt"], text["weights how"], text["weights limits"], subjects=visit.subjects,
-               **map_test_jobs.randomisation_correlations(tests))  # fmt: skip
+               animation=_animation(visit, "weights", values, {"step": text["film step weights"]}), **values)  # fmt: skip
     else:
         st.caption(text["weights how"])
     if not is_own:
         run_test_button("weights", text["test weights"], partial(map_test_jobs.photo_randomisation, rec, vit), text)
+
+
+def _animation(visit: Visit, test: str, names: Iterable[str], words: dict[str, str]) -> Callable[[], bytes]:
+    """One map of this photo as the weights, or the photo, change; of the tested ones the first that has no sign."""
+    from vitcore.faithfulness.method_maps import map_title
+
+    name, text = map_test_jobs.filmed_map(names), visit.texts
+    make = {"weights": step_animations.randomised_weights_animation, "stability": step_animations.changed_photo_animation}[test]
+    words |= {"title": text[f"film {test}"].format(method=map_title(name)), "found": text["film correlation"]}
+    return partial(make, visit.vit.name, visit.photo.key, name, words, visit.mode)
 
 
 def run_test_button(key: str, label: str, compute: Callable[[Progress], object], text: Prose) -> None:
@@ -75,7 +87,13 @@ def show_stability_test(visit: Visit) -> None:
                 decimal_or_dash(values[one], 2) if known else "" for values, known in zip(found.values(), asked, strict=True)
             ]
         st.dataframe(columns, hide_index=True, alt=text["stability alt"])
-    show_explanation_fold(text["stability how"].format(quality=JPEG_QUALITY), text["stability limits"])
+    with st.container(horizontal=True):
+        show_explanation_fold(text["stability how"].format(quality=JPEG_QUALITY), text["stability limits"])
+        if found:
+            words = {"photo": text["film photo"]} | {one: text[f"change.{one}"] for one in CHANGES}
+            film = in_visitors_language(_animation(visit, "stability", found, words))
+            download_button(texts.prose("report")["animation gif"], film, "gif", ("stability", *visit.subjects),
+                            key="stability_gif", icon=":material/gif_box:")  # fmt: skip
     if photos or not found:
         run_test_button("stability", text["test stability"], partial(map_test_jobs.photo_stability, rec, vit), text)
 

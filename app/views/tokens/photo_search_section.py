@@ -13,11 +13,11 @@ from app.shell import photo_ids_and_titles, photo_picker, query_controls
 from app.state.jobs import photo_search_job
 from app.state.jobs.photo_search_job import Own
 from app.texts import escape_markdown
+from app.views.tokens.tokens_message import TokensVisit, patch_name
 from app.widgets.button_until_done import button_holding_press
 from vitcore.translation import decimal
 
 if TYPE_CHECKING:
-    from app.views.tokens.tokens_message import TokensVisit
     from vitcore.tokens.photo_search import PhotoIndex
 
 WHERE, BY, FOLDER = "search_in", "search_by", "search_folder"  # controls
@@ -85,11 +85,10 @@ def _index(visit: TokensVisit, is_gallery: bool, own: Own) -> PhotoIndex | None:
 
 def _show_wall(visit: TokensVisit, index: PhotoIndex, patch: int | None, is_gallery: bool) -> None:
     """The nearest photos, the likest first, each with its cosine; those of the gallery by their titles."""
-    text, grid = visit.texts, visit.grid
+    text = visit.texts
     said = text["search of photo"]
     if patch is not None:
-        row, col = divmod(patch, grid.cols)
-        said = text["search of patch"].format(token=text["patch"].format(patch=patch, row=row, col=col), layer=index.layer)
+        said = text["search of patch"].format(token=patch_name(visit, patch), layer=index.layer)
     st.caption(said)
     shown = (
         {f"{row['id']}.jpg": row["title"] for row in photo_ids_and_titles.translated_samples(texts.language())}

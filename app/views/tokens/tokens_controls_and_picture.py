@@ -15,11 +15,11 @@ from app.state.recordings import cached_recordings, patch_token_bytes_for_browse
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
 from app.views.tokens.photo_search_section import show_photo_search
-from app.views.tokens.tokens_message import TokensVisit, tokens_message
+from app.views.tokens.tokens_message import TokensVisit, patch_name, tokens_message
 from app.views.tokens.word_match_section import show_word_match
 from app.widgets import outlier_masking
 from vitcore import figures
-from vitcore.translation import percent
+from vitcore.translation import decimal, percent
 
 TARGETS = {
     "patch": shared_selection.PATCH, "layer": shared_selection.LAYER, "view": "tokens_view", "threshold": "threshold",
@@ -100,19 +100,29 @@ def _controls(visit: Visit) -> TokensVisit:
 
 
 def tokens_download_button(visit: TokensVisit) -> None:
-    """The picture as it is shown of the layer that is chosen, and its principal components."""
+    """The picture as it is shown of the layer that is chosen, and its principal components; of a chosen patch, its like."""
     both, grid, mode, layer, shown = visit.both, visit.grid, visit.mode, visit.layer, visit.shown
     _, first, share = patch_token_bytes_for_browser.components_of_layer(*both, visit.source, shown.mask, visit.whiten, layer)
     colours = patch_token_bytes_for_browser.shown_colours(*both, shown, layer)
     photos = [cached_recordings.input_picture(one)[0] for one in both]
-    names = (visit.recording.photo.name, visit.second_title)
-    title = outlier_masking.title_with_masking(visit.texts[f"title {shown.title}"].format(layer=layer), shown.mask)
+    names, ranges, cosines = [visit.recording.photo.name, visit.second_title], list[str](), {}
+    if shown.patch is not None:
+        cosines["cosine"], ends = patch_token_bytes_for_browser.cosines_and_ends(*both, shown, layer)
+        ranges = [_range_words(visit, name) for name in names]
+        names = [words.format(low=decimal(low, 2), high=decimal(high, 2)) for words, (low, high) in zip(ranges, ends, strict=True)]
+    token = "" if shown.patch is None else patch_name(visit, shown.patch)
+    title = outlier_masking.title_with_masking(visit.texts[f"title {shown.title}"].format(layer=layer, token=token), shown.mask)
     moving = partial(
         step_animations.token_animation, visit.vit.name, visit.photo.key, visit.second.photo.key, shown,
-        visit.texts[f"film {shown.title}"], mode,
+        visit.texts[f"film {shown.title}"].format(token=token), mode, ranges,
     )  # fmt: skip
     show_downloads(
         lambda: figures.token_colours(colours, photos, grid, names, title, mode), "tokens", subjects=visit.subjects,
         file_stem=f"token {shown.title} layer {layer}", colours=colours, first_component=first, share_of_variance=share,
-        animation=moving,
+        animation=moving, **cosines,
     )  # fmt: skip
+
+
+def _range_words(visit: TokensVisit, name: str) -> str:
+    """A photo's name with the ends of its scale, {low} and {high} to be filled in."""
+    return visit.texts["cosine range"].format(name=name.replace("{", "{{").replace("}", "}}"), low="{low}", high="{high}")

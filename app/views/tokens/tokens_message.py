@@ -46,9 +46,10 @@ class TokensVisit(Visit):
 
     @property
     def shown(self) -> patch_token_bytes_for_browser.TokenView:
-        """What patches are coloured by."""
+        """What patches are coloured by; a chosen patch lights up its like."""
         return patch_token_bytes_for_browser.TokenView(
-            self.source, self.is_masked, self.whiten, self.view, self.threshold, self.method, self.count
+            self.source, self.is_masked, self.whiten, self.view, self.threshold, self.method, self.count,
+            self.patch,
         )  # fmt: skip
 
     @property
@@ -90,6 +91,12 @@ def tokens_message(visit: TokensVisit) -> dict[str, Any]:
         "palettes": landing_figures.encoded_colour_tables(visit.mode),
         "words": _words(visit.texts),
     }
+
+
+def patch_name(visit: TokensVisit, patch: int) -> str:
+    """A patch with its row and column, in the page's words."""
+    row, col = visit.grid.row_col(patch)
+    return visit.texts["patch"].format(patch=patch, row=row, col=col)
 
 
 def _vector_urls(rec: vitcore.Recording, kind: str, place: int) -> list[str]:
