@@ -118,10 +118,14 @@ def test_the_download_of_a_chosen_patch_is_its_similarity_as_the_page_lights_it(
 def test_a_second_photo_is_never_the_first_and_what_a_model_lacks_is_said(kinds, offer):
     app = App("tokens").fine()
     assert given(app)["second"] == "Chelsea the cat" and given(app)["segments"] is None
+    found = patch_token_bytes_for_browser.segment_ious_by_name(vitcore.load())
+    backed = f"The best of 5 segments (k-means) has a mean IoU of {found['kmeans'].iou:.2f} with the object."
+    assert f"rollout has {found['rollout'].iou:.2f} and the middle" in app.text("caption") and backed in app.text("caption")
     app.set(photo="cat").fine()
     assert given(app)["second"] == "Red panda"
     offer(distilled=kinds["distilled"])
     app.set(model="distilled").fine()
+    assert "mean IoU" not in app.text("caption"), "of another model nothing was measured"
     data = given(app)
     assert data["grid"]["rows"] * data["grid"]["cols"] == kinds["distilled"].grid.patches
     app.set(tokens_view="segments", grouping="normalised_cut", whiten=False, threshold=1.0).fine()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vitcore.tokens.marked_points import MarkedPointAccuracy
     from vitcore.tokens.patch_tokens import PatchTokens
     from vitcore.tokens.pca import TokenPca
+    from vitcore.tokens.segment_iou import SegmentIou
     from vitcore.tokens.words_and_photos import TextTower, WordMatch
 
 KINDS = ("residual", "keys", "queries", "values", "mlp_out")
@@ -224,6 +225,18 @@ def _shipped_matches() -> list[MarkedPointAccuracy]:
     from vitcore.tokens.marked_points import read_matched_csv
 
     return read_matched_csv((asset_path("matches") / "matched.csv").read_text(encoding="utf-8"))
+
+
+def segment_ious_by_name(model: Vit) -> dict[str, SegmentIou]:
+    """How well segments and thresholds of maps fit outlines, where that of this model ships; else none."""
+    return {one.name: one for one in _shipped_segment_ious() if one.model == model.name}
+
+
+@lru_cache(maxsize=1)
+def _shipped_segment_ious() -> list[SegmentIou]:
+    from vitcore.tokens.segment_iou import read_segment_iou_csv
+
+    return read_segment_iou_csv((asset_path("maps") / "segments.csv").read_text(encoding="utf-8"))
 
 
 def learned_from_texts(vit: Vit) -> bool:

@@ -46,7 +46,9 @@ def show_tokens(model: str, text: texts.Prose) -> None:
             tokens(tokens_message(chosen), key="tokens", targets=TARGETS)
             with below:
                 tokens_download_button(chosen)
-    show_explanation_fold(text["how"], text.join_sentences((text["limits"], _matched_sentences(chosen))))
+    show_explanation_fold(
+        text["how"], text.join_sentences((text["limits"], _matched_sentences(chosen), _segment_sentences(chosen)))
+    )
     if not said:
         show_photo_search(chosen)
         show_word_match(chosen)
@@ -60,6 +62,16 @@ def _matched_sentences(visit: TokensVisit) -> str:
         return ""
     shares = {name: percent(getattr(found, name), 0) for name in ("matched", "same_place", "by_chance")}
     return visit.texts.fill("matched points", pairs=found.pairs, points=found.points, layer=found.layer, **shares)
+
+
+def _segment_sentences(visit: TokensVisit) -> str:
+    """How well segments fit outlines that people drew, beside thresholds of maps, where that of this model ships."""
+    found = patch_token_bytes_for_browser.segment_ious_by_name(visit.vit)
+    if not found:
+        return ""
+    best = found["kmeans"]
+    ious = {name: decimal(one.iou, 2) for name, one in found.items()}
+    return visit.texts.fill("measured segments", photos=best.photos, count=best.count, layer=best.layer, **ious)
 
 
 def _controls(visit: Visit) -> TokensVisit:

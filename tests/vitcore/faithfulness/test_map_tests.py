@@ -42,6 +42,7 @@ from vitcore.faithfulness.weight_randomisation import mean_randomisation_tests, 
 from vitcore.figures.charts.map_tests import PLAIN
 from vitcore.images import PhotoError
 from vitcore.models import load_model
+from vitcore.tokens.segment_iou import read_segment_iou_csv
 
 GRADIENT_METHODS = ("gradient_rollout", "chefer", "integrated_gradients", "grad_cam")
 
@@ -216,11 +217,13 @@ def test_the_verb_writes_tables_that_say_the_same_as_its_json(named, masked_phot
     assert found["weights"]["0.png"]["middle"]["depends_on_weights"] is False
     assert found["stability"]["1.png"]["correlations"]["rollout"]["class"] == pytest.approx(1)
     assert {row["method"] for row in found["plausibility"]} == {"rollout", "chefer", "middle", "even"}
+    ious = read_segment_iou_csv((masked_photos / "out/segments.csv").read_text())
+    assert [row.iou for row in ious] == pytest.approx([row["iou"] for row in found["segments"]], abs=1e-4) and len(ious) == 5
     assert {file.name for file in (masked_photos / "out").iterdir()} >= {"ranking.png", "weights.png", "0-mean-insertion.png",
            "plausibility.csv", "stability.csv", "weights.csv"}  # fmt: skip
     assert main(["test", str(masked_photos / "images/0.png"), "--tests", "deletion", "--methods", "middle,rollout"]) == 0
     said = capsys.readouterr().out
-    assert "Best on one photo (patches removed)" in said and "middle of the picture" in said
+    assert "mean IoU" not in said and "Best on one photo (patches removed)" in said and "middle of the picture" in said
     for wrong in (["--fill", "red"], ["--tests", "x"]):
         with pytest.raises(SystemExit):
             main(["test", "x.jpg", *wrong])

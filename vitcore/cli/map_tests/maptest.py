@@ -7,7 +7,7 @@ from typing import Any
 
 from vitcore.cli import inspect as inspecting
 from vitcore.cli.map_tests.run_tests import MapTestResults, run_tests_on_photos
-from vitcore.cli.map_tests.text_tables import map_test_lines, map_tests_json, plausibility_lines
+from vitcore.cli.map_tests.text_tables import map_test_lines, map_tests_json
 from vitcore.cli.model_flags import add_device_flags, load_from_flags
 from vitcore.cli.photos import UsageError
 from vitcore.models.model_cards import DEFAULT_MODEL
@@ -24,7 +24,7 @@ def add_test_verb(verbs: Any) -> None:
         "--model", default=DEFAULT_MODEL, help=f"a name of `models`, any ViT of timm's, a file or a run (default {DEFAULT_MODEL})"
     )
     verb.add_argument("--masks", type=Path, metavar="FOLDER",
-                      help="photos with outlines (manifest.csv, or images/ and masks/): AUC, pointing game, mass")  # fmt: skip
+                      help="photos with outlines (manifest.csv, or images/ and masks/): AUC, pointing game, mass, IoU")  # fmt: skip
     verb.add_argument("--tests", type=_names_of(TESTS), default=TESTS, help=f"which, of {','.join(TESTS)} (default: all)")
     verb.add_argument("--methods", type=_methods, default=None, help="which maps, such as rollout,chefer (default: all)")
     verb.add_argument("--fill", type=_fills, default=None,
@@ -54,15 +54,16 @@ def run_test_verb(args: argparse.Namespace) -> None:
         raise UsageError("--resume goes on with the tables of --csv FOLDER.")
     vit = load_from_flags(args)
     found = run_tests_on_photos(vit, args) if args.photo else MapTestResults()
-    scores = score_against_masks(vit, args) if args.masks else []
+    if args.masks:
+        score_against_masks(vit, args, found)
     if args.csv:
-        write_test_tables(found, scores, args)
+        write_test_tables(found, args)
     if args.out:
         write_test_charts(found, args.out)
     if args.json:
-        print(json.dumps(map_tests_json(vit, found, scores), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(map_tests_json(vit, found), ensure_ascii=False, allow_nan=False))
     else:
-        print("\n".join([*map_test_lines(found), *plausibility_lines(scores)]))
+        print("\n".join(map_test_lines(found)))
 
 
 def _names_of(choices: tuple[str, ...]) -> Any:

@@ -19,17 +19,20 @@ if TYPE_CHECKING:
     from vitcore.faithfulness.weight_randomisation import RandomisationTest
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
+    from vitcore.tokens.segment_iou import SegmentIou
 
 COMMAND = "vitcore test {photos} --model {model} --tests {tests}{methods} --fill {fill} --orders {orders} --seed {seed}"
 
 
 @dataclass(eq=False)
 class MapTestResults:
-    """What each test found, by the name of the photo."""
+    """What each test found, by the name of the photo; of photos with outlines, over all of them."""
 
     deletion: list[PhotoDeletion] = field(default_factory=list)
     weights: dict[str, dict[str, RandomisationTest]] = field(default_factory=dict)
     stability: dict[str, StabilityTest] = field(default_factory=dict)
+    plausibility: list[PlausibilityScore] = field(default_factory=list)
+    segments: list[SegmentIou] = field(default_factory=list)
 
     @property
     def photos(self) -> set[str]:
@@ -60,7 +63,7 @@ def run_tests_on_photos(vit: Vit, args: argparse.Namespace) -> MapTestResults:
         except PhotoError as error:
             report_left_out_photo(args, file, str(error))
         if args.csv:
-            write_test_tables(found, [], args)  # what is there stays, should the rest be stopped
+            write_test_tables(found, args)  # what is there stays, should the rest be stopped
     if not found.photos:
         raise UsageError("none of the photos could be read.")
     return found
@@ -129,21 +132,29 @@ def _run_on_one(vit: Vit, rec: Recording, name: str, args: argparse.Namespace, f
             found.stability[name] = stability_test(vit, rec, args.methods, target=target, on_progress=told)
 
 
-def score_against_masks(vit: Vit, args: argparse.Namespace) -> list[PlausibilityScore]:
-    """How well maps agree with the outlines in `args.masks`."""
+def score_against_masks(vit: Vit, args: argparse.Namespace, found: MapTestResults) -> None:
+    """How well maps, and segments of patch tokens, agree with the outlines in `args.masks`; a model without segments says so."""
     from tqdm import tqdm
 
     from vitcore.faithfulness.method_maps import MAPS
     from vitcore.faithfulness.photo_masks import photos_with_masks
     from vitcore.faithfulness.plausibility import plausibility_scores
+    from vitcore.models.model_cards import ModelError
+    from vitcore.tokens.segment_iou import segment_ious
 
     _expect_incomplete()
-    return plausibility_scores(vit, tqdm(photos_with_masks(args.masks), unit="photo", file=sys.stderr), args.methods or MAPS)
+    photos = photos_with_masks(args.masks)
+    found.plausibility = plausibility_scores(vit, tqdm(photos, unit="photo", file=sys.stderr), args.methods or MAPS)
+    try:
+        found.segments = segment_ious(vit, tqdm(photos, unit="photo", file=sys.stderr), seed=args.seed)
+    except ModelError as error:
+        print(error, file=sys.stderr)
 
 
-def write_test_tables(results: MapTestResults, scores: list[PlausibilityScore], args: argparse.Namespace) -> None:
+def write_test_tables(results: MapTestResults, args: argparse.Namespace) -> None:
     """One CSV file for each test that was run."""
     from vitcore.faithfulness import map_test_tables
+    from vitcore.tokens.segment_iou import segment_iou_csv
     from vitcore.train.run_folder import write_file_atomically
 
     args.csv.mkdir(parents=True, exist_ok=True)
@@ -153,9 +164,10 @@ def write_test_tables(results: MapTestResults, scores: list[PlausibilityScore], 
         tables["deletion"] = map_test_tables.deletion_csv(results.deletion, command) if results.deletion else ""
         tables["weights"] = map_test_tables.randomisation_csv(results.weights, command) if results.weights else ""
         tables["stability"] = map_test_tables.stability_csv(results.stability, command) if results.stability else ""
-    if scores:
+    if results.plausibility:
         command = f"vitcore test --masks {args.masks.name} --model {args.model}"
-        tables["plausibility"] = map_test_tables.plausibility_csv(scores, command)
+        tables["plausibility"] = map_test_tables.plausibility_csv(results.plausibility, command)
+        tables["segments"] = segment_iou_csv(results.segments, command) if results.segments else ""
     for name, text in tables.items():
         if text:
             write_file_atomically(args.csv / f"{name}.csv", text)

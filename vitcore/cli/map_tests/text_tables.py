@@ -11,13 +11,19 @@ if TYPE_CHECKING:
     from vitcore.faithfulness.method_ranking import PhotoDeletion
     from vitcore.faithfulness.plausibility import PlausibilityScore
     from vitcore.models.load_model import Vit
+    from vitcore.tokens.segment_iou import SegmentIou
 
 WIDE = 28
+REGIONS = {
+    "kmeans": "best of {count} by k-means", "normalised_cut": "object by normalised cut", "foreground": "foreground",
+    "rollout": "rollout, best threshold", "middle": "middle, best threshold",
+}  # fmt: skip
 
 
 def map_test_lines(results: MapTestResults) -> list[str]:
-    """The tables of the tests on photos."""
-    return [*_deletion_lines(results), *_weight_lines(results), *_stability_lines(results)]
+    """The tables of the tests."""
+    on_photos = [*_deletion_lines(results), *_weight_lines(results), *_stability_lines(results)]
+    return [*on_photos, *_plausibility_lines(results.plausibility), *_segment_lines(results.segments)]
 
 
 def _by_fill(found: MapTestResults) -> dict[str, list[PhotoDeletion]]:
@@ -76,7 +82,7 @@ def _stability_lines(found: MapTestResults) -> list[str]:
     return [*lines, ""]
 
 
-def plausibility_lines(scores: Sequence[PlausibilityScore]) -> list[str]:
+def _plausibility_lines(scores: Sequence[PlausibilityScore]) -> list[str]:
     """Agreement with outlines as a table."""
     from vitcore.faithfulness.plausibility import MEASURES, score_title
 
@@ -90,10 +96,21 @@ def plausibility_lines(scores: Sequence[PlausibilityScore]) -> list[str]:
             low, high = score.interval(measure)
             cells.append(f"{score.mean(measure):.3f} ({low:.3f}–{high:.3f})")
         lines.append(f"  {score_title(score.name):<{WIDE}} {'  '.join(f'{cell:<20}' for cell in cells)}".rstrip())
+    return [*lines, ""]
+
+
+def _segment_lines(rows: Sequence[SegmentIou]) -> list[str]:
+    """Segments of patch tokens beside thresholds of maps as a table."""
+    if not rows:
+        return []
+    title = f"Segments of patch tokens after layer {rows[0].layer}: mean IoU with the outlines of {rows[0].photos} photos"
+    lines = [f"{title}, with 95 % intervals"]
+    for row in rows:
+        lines.append(f"  {REGIONS[row.name].format(count=row.count):<{WIDE}} {row.iou:.3f} ({row.low:.3f}–{row.high:.3f})")
     return lines
 
 
-def map_tests_json(vit: Vit, test_results: MapTestResults, scores: Sequence[PlausibilityScore]) -> dict[str, Any]:
+def map_tests_json(vit: Vit, test_results: MapTestResults) -> dict[str, Any]:
     """Everything, with None for what is not defined."""
     from vitcore.faithfulness.plausibility import MEASURES
 
@@ -115,12 +132,14 @@ def map_tests_json(vit: Vit, test_results: MapTestResults, scores: Sequence[Plau
                                      for name, values in test.correlations.items()}}
             for photo, test in test_results.stability.items()
         }  # fmt: skip
-    if scores:
+    if test_results.plausibility:
         answer["plausibility"] = [
             {"method": one.name, "photos": len(one.values)}
             | {measure: [_known(v) for v in (one.mean(measure), *one.interval(measure))] for measure in MEASURES}
-            for one in scores
+            for one in test_results.plausibility
         ]
+    if test_results.segments:
+        answer["segments"] = [row._asdict() for row in test_results.segments]
     return answer
 
 
