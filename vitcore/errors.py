@@ -72,6 +72,13 @@ def shorten_name(name: str, max_characters: int = 80) -> str:
     return name if len(name) <= max_characters else f"{name[: max_characters // 2 - 1]}…{name[-max_characters // 2 :]}"
 
 
+def first_words(data: bytes, max_characters: int = 60) -> str:
+    """How a file begins that is text to read, such as a server's answer in place of a download; "" of any other bytes."""
+    text = data[:512].decode("utf-8-sig", errors="ignore").strip()
+    letters = text.replace("\n", " ").replace("\r", "").replace("\t", " ")
+    return letters[:max_characters].rstrip() if letters.isprintable() and len(text.encode()) > 0.9 * len(data[:512].strip()) else ""
+
+
 def first_error_line(error: BaseException, max_characters: int = 160) -> str:
     """The error's first line, at most `max_characters` characters of it; its kind where it says nothing."""
     return next(iter(str(error).splitlines()), "")[:max_characters] or type(error).__name__

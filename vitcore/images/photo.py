@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from vitcore.images.colour_conversion import to_srgb
+from vitcore.images.colour_conversion import read_lower_bytes, to_srgb, unread_colours
 from vitcore.images.photo_formats_and_limits import (
     FORMATS,
     MAX_BYTES,
@@ -28,7 +28,7 @@ from vitcore.images.photo_formats_and_limits import (
     without_pillow_warnings,
 )
 from vitcore.images.photo_refusals import decoding_error, reading_error
-from vitcore.images.tiff_bands import TIFF_STARTS, read_tiff_picture
+from vitcore.images.tiff_bands import read_tiff_picture
 from vitcore.translation import say
 
 
@@ -113,20 +113,24 @@ def printable_name(name: str) -> str:
 def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     """The upright picture in sRGB, and what was changed to get it."""
     notes: list[str] = []
-    if data[:4] in TIFF_STARTS and (bands := read_tiff_picture(data, name, notes)) is not None:
-        return bands, notes
-    if is_heif := data[4:8] == b"ftyp":
-        register_heif_reader()
-    image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS if is_heif else PILLOW_FORMATS)
-    if image.width * image.height > MAX_PIXELS:
-        _read_jpeg_smaller(image, notes)
-    check_photo_dimensions(*image.size, name)
-    if (frames := getattr(image, "n_frames", 1)) > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
-        notes.append(say("{frames} frames: the first one is shown.", frames=frames))
-    turned = image.getexif().get(0x0112) in range(2, 9)  # asked before loading: Pillow turns TIFFs while it loads them
+    image: Image.Image | None = read_tiff_picture(data, name, notes)
+    if image is None:
+        if is_heif := data[4:8] == b"ftyp":
+            register_heif_reader()
+        image = Image.open(io.BytesIO(data), formats=FORMATS if is_heif else PILLOW_FORMATS)
+        if image.width * image.height > MAX_PIXELS:
+            _read_jpeg_smaller(image, notes)
+        check_photo_dimensions(*image.size, name)
+        if (frames := getattr(image, "n_frames", 1)) > 1 and not image.tell() and image.format != "MPO":
+            notes.append(say("{frames} frames: the first one is shown.", frames=frames))
+    tiles = list(getattr(image, "tile", ()))  # how it is stored, asked before loading
+    turned = image.getexif().get(0x0112) in range(2, 9)  # so is this: Pillow turns TIFFs while it loads them
+    read_lower_bytes(image, tiles, data, name, notes)
     image = ImageOps.exif_transpose(image)
     if turned:
         notes.append(say("The photo was turned upright, as its EXIF orientation says."))
+    if "icc_profile" not in image.info and (kind := unread_colours(data, image.info)):
+        notes.append(say("Its colours are of another kind ({kind}), which is not converted: they are shown as sRGB.", kind=kind))
     if image.mode != "RGB" or image.info.keys() & {"icc_profile", "transparency"}:
         image = to_srgb(image, name, notes)
     return image, notes
