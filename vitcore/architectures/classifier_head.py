@@ -21,7 +21,10 @@ HEAD_GROUPS = re.compile(
     r"\w*(head|classif|linear|logit|predict)\w*|(fc|cls|clf|dense|out|output|last|final|mlp|lin)"
     r"(_?\d+|_layer|_cls|_out)*|\w+_fc\d*|fc_\w+"
 )
-NO_HEAD_GROUPS = re.compile(r"fc_norm|head_drop|head_norm|logit_(scale|bias)|\w*(predict(or|ion)|project|decoder|dino|ibot)\w*")
+NO_HEAD_GROUPS = re.compile(
+    r"fc_norm|head_drop|head_norm|lm_head|logit_(scale|bias)"
+    r"|\w*(predict(or|ion)|project|decoder|dino|ibot|momentum|quantize|codebook|language_model)\w*"
+)
 HARMLESS = re.compile(r"(.*\.)?\w*(loss|criterion|metric|logit_scale|logit_bias|acc|auroc|f1|queue|centre|center)\w*(\.|$)")
 PRE_TRAINING = re.compile(r"(.*\.)?(\w*head\.(mlp|last_layer)|(student|teacher)_\w*head)\b")  # DINO's, iBOT's: views compared
 POOLER = "pooler.dense."  # transformers': beside a head it may stand before it, or not be used
@@ -59,7 +62,8 @@ def find_head_beside_backbone(names: Iterable[str]) -> tuple[dict[str, str], tup
     if not heads:
         return {}, ()
     if len(heads) < len(groups):
-        return {}, tuple(sorted(left, key=lambda name: name.partition(".")[0] not in heads))
+        near = (name for name in left if name.partition(".")[0] in heads or not is_not_classifier(name))
+        return {}, tuple(sorted(near, key=lambda name: name.partition(".")[0] not in heads))
     inner = [name.partition(".")[2] if len(heads) == 1 and "." in name else name for name in left]
     return {FOREIGN_HEAD + short: name for short, name in zip(inner, left, strict=True)}, ()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.errors import raise_own_mistake
-from vitcore.models.model_cards import MODEL_CARDS, ModelError
+from vitcore.models.model_cards import MODEL_CARDS, ModelError, missing_file_error
 from vitcore.translation import say
 
 TIMEOUT_SECONDS = 5  # a hub that has not answered by then is not reached
@@ -81,6 +81,8 @@ def _unknown_name_error(name: str) -> str:
     """That no model has this name, with what was perhaps meant: an id of the hub, a shipped name or one of timm's."""
     if Path(name).is_dir():
         return say("{name} is a directory that holds no model: neither weights nor a config.json.", name=name)
+    if Path(name).is_absolute() or "\\" in name:
+        return missing_file_error(Path(name)).args[0]
     if VALID_ID.fullmatch(repo := parse_hub_id(name)):
         return say("timm has no trained model named {name!r}; write a model of the hub as {id}.", name=name, id=HUB_PREFIX + repo)
     import timm

@@ -37,7 +37,10 @@ def find_local_weights(name: str | Path) -> Path | None:
         if str(name).strip() and (path.is_file() or (path.is_dir() and _is_model(path))):
             return path
         if path.is_dir():
-            _check_folder(path, str(name))
+            from vitcore.models.formats.containers.weight_files import unread_folder_sentence
+
+            if said := unread_folder_sentence(path, str(name)):
+                raise ModelError(said)
         return _find_shipped(path, name)
     except OSError as error:  # too long for a file's name, a folder that may not be read
         raise ModelError(
@@ -48,14 +51,6 @@ def find_local_weights(name: str | Path) -> Path | None:
 def _find_shipped(path: Path, name: str | Path) -> Path | None:
     file = SHIPPED_MODELS / f"{path.name}.safetensors"
     return file if path.name == str(name) and file.is_file() else None
-
-
-def _check_folder(folder: Path, name: str) -> None:
-    """Raises: ModelError, for one whose weights are in files that are not read here."""
-    from vitcore.models.formats.containers.weight_files import unread_folder_sentence
-
-    if said := unread_folder_sentence(folder, name):
-        raise ModelError(said)
 
 
 def _is_model(folder: Path) -> bool:

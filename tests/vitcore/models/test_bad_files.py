@@ -106,8 +106,8 @@ def wider_norms(state):
 
 BAD = {
     "empty": (".pth", lambda s: b"", "is empty"),
-    "text": (".pth", lambda s: b"weights\n" * 99, "in no format that can be opened here"),
-    "text named safetensors": (".safetensors", lambda s: b"hello, I am a text\n" * 99, "damaged or incomplete"),
+    "text": (".pth", lambda s: b"weights\n" * 99, "is text that begins with 'weights"),
+    "text named safetensors": (".safetensors", lambda s: b"hello, I am a text\n" * 99, "is text that begins with 'hello"),
     "a picture": (".bin", lambda s: b"\x89PNG\r\n\x1a\n" + bytes(99), "is a photo (PNG)"),
     "an archive": (".pth", lambda s: b"\x1f\x8b" + bytes(99), "is an archive (gzip): unpack it"),
     "Keras": (".pt", lambda s: b"\x89HDF\r\n\x1a\n" + bytes(99), "Keras"),
@@ -127,7 +127,7 @@ BAD = {
     "another zip": (".pth", lambda s: repacked(npz(), 0, {"readme.txt": b"hi"}), "ZIP archive without weights"),
     "a folder in a zip": (".zip", lambda s: repacked(npz(), 0, {"m/model.safetensors": b"hi"}), "is an archive (ZIP): unpack it"),
     "what a hub answered": (
-        ".safetensors", lambda s: b'{"error":"Access to this model is restricted"}', "is JSON text, and not the",
+        ".safetensors", lambda s: b'{"error":"Access to this model is restricted"}', "is text that begins with",
     ),
     "Flax": (".msgpack", lambda s: b"\x81\xa6params" + bytes(99), "is in Flax (msgpack) format"),
     "sound": (

@@ -3,8 +3,10 @@
 Each opens equal to the module that was saved, or is refused for what it is.
 """
 
+import re
 import sys
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -167,6 +169,12 @@ STATES = {  # what is in the file, of a plain state, and the sentence
     ),
     "moments": (lambda s: {f"exp_avg.{n}": w for n, w in s.items()}, "the state of an optimiser"),
     "optimiser": (lambda s: {"optimizer": {"state": {"cls_token": {"exp_avg": s["cls_token"]}}}}, "the state of an optimiser"),
+    "DeepSpeed's part": (
+        lambda s: {"optimizer_state_dict": {"single_partition_of_fp32_groups": [torch.ones(9)]}, "ds_config": {}},
+        "is a checkpoint of DeepSpeed: make one file of it with the script zero_to_fp32.py",
+    ),
+    "a history": (lambda s: {"train_loss": [0.5], "epoch": 3}, "no named weights, but train_loss, epoch"),
+    "half a download": (lambda s: s | {"blocks.1.mlp.fc1.weight": torch.zeros(768, 192)}, "zeros alone in blocks.1.mlp.fc1.weight"),
     "AdapterHub": (lambda s: s | {"blocks.0.adapters.x.adapter_down.0.weight": torch.ones(6, 192)}, "of AdapterHub's library"),
     "AdapterHub's LoRA": (lambda s: s | {"blocks.0.attn.loras.x.lora_A": torch.ones(6, 192)}, "of AdapterHub's library"),
 }  # fmt: skip
@@ -183,6 +191,10 @@ def test_states_that_no_plain_model_has_are_named(kind, module, tmp_path):
 @pytest.mark.parametrize(("name", "start", "said"), [
     ("a.mlmodel", b"\x08\x04\x12\xb2\x01\n", "in Core ML format"), ("saved_model.pb", b"\x08\x01\x12\xff", "in TensorFlow format"),
     ("a.xml", b"<?xml version", "in OpenVINO format"), ("__0_0.distcp", b"PK\x03\x04", "in torch.distributed.checkpoint format"),
+    ("b.pth", b"", "begins with zeros alone"),
+    ("dir/m/data.pkl", b"\x80\2}.", "in unpacked .pth format"),
+    ("dir/snapshots/0a1b/model.safetensors", b"", r"open one of its folders, snapshots/0a1b"),
+    ("dir/version_0/checkpoints/last.ckpt", b"", r"open one of its folders, version_0/checkpoints"),
     ("a.ckpt", b"\n\xb4\x01\n\x0ecls_token", "in no format that can be opened here"),
     ("dir/x-1.data-00000-of-00001", b"", "in TensorFlow format"), ("dir/Data/com.apple.CoreML/m.mlmodel", b"", "in Core ML format"),
     ("dir/pytorch_model_fsdp_0/__0_0.distcp", b"", "dcp_to_torch_save"),
@@ -200,3 +212,44 @@ def test_openvino_s_weights_are_named_by_the_file_beside_them(tmp_path):
     (tmp_path / "a.xml").write_bytes(b"<net/>")
     with pytest.raises(ModelError, match="in OpenVINO format"):
         load_quietly(tmp_path / "a.bin")
+
+
+@pytest.mark.parametrize(
+    "text", ["Entry not found", '<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>', "model:\n  name: vit"]
+)
+@pytest.mark.parametrize("suffix", [".safetensors", ".pth"])
+def test_what_a_server_answered_in_place_of_a_file_is_told(text, suffix, tmp_path):
+    (tmp_path / f"a{suffix}").write_text(text)
+    with pytest.raises(ModelError, match="is text that begins with ." + re.escape(text[:5])):
+        load_quietly(tmp_path / f"a{suffix}")
+
+
+def test_what_a_disk_leaves_beside_a_model_is_no_model(module, tmp_path):
+    torch.save(module.state_dict(), tmp_path / "best.pth")
+    (tmp_path / "._best.pth").write_bytes(b"\0\5\x16\7")  # macOS keeps attributes so on other disks
+    same_answers(load_quietly(tmp_path), module)
+    (tmp_path / "best.pth").unlink()
+    (tmp_path / "best.pth").symlink_to(tmp_path / "gone")
+    with pytest.raises(ModelError, match=r"a link best\.pth to a file that is not there"):
+        load_quietly(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data.pkl").write_bytes(b"\x80\2}.")
+    with pytest.raises(ModelError, match=r"in unpacked \.pth format"):
+        load_quietly(tmp_path / "data.pkl")
+
+
+def test_composer_s_average_in_a_list_of_pairs_comes_first(module, tmp_path):
+    state = module.state_dict()
+    averaged = {f"module.{name}": weight for name, weight in state.items()}
+    torch.save({"state": {"model": {n: w + 1 for n, w in averaged.items()}, "algorithms": [("EMA", {"ema_model": averaged})]}},
+               tmp_path / "ep1.pt")  # fmt: skip
+    same_answers(load_quietly(tmp_path / "ep1.pt"), module)
+
+
+def test_a_language_model_s_head_is_no_classifier_of_photos(module, tmp_path):
+    state = {f"vision_tower.{name}": weight for name, weight in module.state_dict().items() if not name.startswith("head.")}
+    torch.save(state | {"lm_head.weight": torch.ones(99, 192), "projector.0.weight": torch.ones(64, 192)}, tmp_path / "a.bin")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        vitcore.load(tmp_path / "a.bin")
+    assert not any("may be a classifier" in str(one.message) for one in said)

@@ -48,7 +48,8 @@ def check_weights_have_values(weights: Mapping[str, LazyTensor], file: str) -> N
             raise _form_error(file, name, weight)
         if name.endswith(ZERO_POINT):
             raise _quantised_error(file, name.removesuffix(ZERO_POINT), "torch")
-        if weight.dtype is None or weight.dtype.is_complex or (not weight.dtype.is_floating_point and _is_weight(name, weight)):
+        is_index = len(weight.shape) < 2 or INDEXES.fullmatch(name) or weight.dtype == torch.bool
+        if weight.dtype is None or weight.dtype.is_complex or not (weight.dtype.is_floating_point or is_index):
             raise _form_error(file, name, weight)
         least = 0 if NO_TOKENS.fullmatch(name) else 1
         if not all(least <= side < 2**31 for side in weight.shape) or len(weight.shape) > MAX_DIMENSIONS:
@@ -113,10 +114,6 @@ def _form_error(file: str, name: str, weight: LazyTensor) -> ModelError:
 def _quantised_error(file: str, name: str, library: str) -> ModelError:
     return ModelError("{name} holds {tensor} as {library} quantised it: save the weights from before that, or those that "
                       "dequantize() makes of them.", name=file, tensor=shorten_name(name), library=library)  # fmt: skip
-
-
-def _is_weight(name: str, weight: LazyTensor) -> bool:
-    return len(weight.shape) > 1 and not INDEXES.fullmatch(name) and weight.dtype != torch.bool
 
 
 def _shape_error(file: str, name: str, shape: tuple[int, ...]) -> ModelError:

@@ -110,7 +110,7 @@ def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
     if any(LANGUAGE_MODEL_NAMES.search(name) for name in names):
         raise ModelError("{name} is a language model: it reads words, not patches of a photo.", name=file)
     if not names:
-        raise no_weights_error(file)
+        raise no_weights_error(file, tree)
     raise ModelError("{name} holds {count} {count:tensor|tensors}, but no Vision Transformer in a supported layout (timm, "
                      "transformers, torchvision, OpenCLIP, vit-pytorch, ViT-pytorch, PyTorch-Pretrained-ViT, OpenMMLab, MONAI, "
                      "Google's .npz); the first is {first}.", name=file, count=len(names), first=repr(names[0][:60]))  # fmt: skip
@@ -122,7 +122,7 @@ def whole_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
     found = weight_mappings(tree)
     most = max((len(weights) for _, weights in found), default=0)
     if not most:
-        raise no_model_error(file, tree) or no_weights_error(file)
+        raise no_model_error(file, tree) or no_weights_error(file, tree)
     models = [CheckpointModel(" · ".join(path), timm_names.TIMM, weights, (), is_whole=True) for path, weights in found]
     return sorted((model for model in models if len(model.weights) == most), key=_rank)
 

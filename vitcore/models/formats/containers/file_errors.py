@@ -5,9 +5,11 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from vitcore.errors import first_words, shorten_name
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
+MOST_NAMED = 8  # things in a file or folder that a sentence names
 NO_MODELS = re.compile(  # what a training keeps of each weight; optimum is a library, and an optimised model is one
     r"(optim(?!um|i[sz]ed|al|us)\w*|(max_)?exp_(avg|inf)\w*|momentum_buffer|grad(ient)?s?)(?![^.])"
 )
@@ -17,7 +19,7 @@ def check_is_downloaded(file: Path, start: bytes) -> None:
     """Raises: ModelError, where a file's first bytes say that something else was downloaded in its place."""
     if start.startswith(b"version https://git-lfs"):
         raise ModelError("{name} is a pointer of Git LFS, and not the file itself: get it with git lfs pull.", name=file.name)
-    if start.lstrip()[:5].lower() in (b"<!doc", b"<html"):
+    if first_words(start) and (b"<html" in start.lower() or b"<!doctype html" in start.lower()):
         raise ModelError("{name} is a web page, and not the file itself: download that.", name=file.name)
 
 
@@ -29,8 +31,10 @@ def damaged_file_error(file: Path, reason: object) -> ModelError:
     return ModelError("{name} is damaged or incomplete: {reason}.", name=file.name, reason=short or type(reason).__name__)
 
 
-def no_weights_error(file: str) -> ModelError:
-    """The sentence about a file in which no tensor has a name."""
+def no_weights_error(file: str, held: Iterable[str] = ()) -> ModelError:
+    """The sentence about a file in which no tensor has a name. held: the names in it, of which the first few are told."""
+    if names := [one for one in held if not one.isdecimal()][:MOST_NAMED]:
+        return ModelError("{name} holds no named weights, but {names}.", name=file, names=", ".join(map(shorten_name, names)))
     return ModelError("{name} holds no named weights.", name=file)
 
 
@@ -40,9 +44,18 @@ def shared_out_error(file: str) -> ModelError:
                       "make one file of all of them.", name=file)  # fmt: skip
 
 
+def deepspeed_error(name: str) -> ModelError:
+    """The sentence about a folder of DeepSpeed's, or one process's file in it."""
+    return ModelError(
+        "{name} is a checkpoint of DeepSpeed: make one file of it with the script zero_to_fp32.py beside it.", name=name
+    )
+
+
 def no_model_error(file: str, held: Iterable[str]) -> ModelError | None:
     """The sentence about what a training saves beside its model, by the names in it; None where it may be something else."""
     names = set(held)
+    if {"ds_config", "ds_version"} & names:
+        return deepspeed_error(file)
     if {"state", "param_groups"} <= names or (names and all(NO_MODELS.match(name) for name in names)):
         what = say("the state of an optimiser")
     elif {"last_epoch", "_step_count"} <= names:

@@ -6,13 +6,15 @@ What a file is, its first bytes say, not its name; what is in it, `containers` r
 import re
 import struct
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from vitcore.errors import first_words
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.containers.file_errors import check_is_downloaded, damaged_file_error
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
@@ -37,6 +39,7 @@ PACKED_FILES = {"model.weights.h5": "Keras (.keras)", "archive_format": "torch.e
 ARCHIVES = {b"\x1f\x8b": "gzip", b"7z\xbc\xaf": "7-Zip", b"Rar!": "RAR", b"\xfd7zXZ": "xz", b"BZh": "bzip2",
             b"\x28\xb5\x2f\xfd": "Zstandard"}  # fmt: skip
 PHOTOS = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF8": "GIF", b"II*\0": "TIFF", b"MM\0*": "TIFF"}
+FIRST_OF_BLOCK = re.compile(r"(qkv|q_proj|query|fc1)\.weight$")  # which no training begins with as zeros
 SAFETENSORS_TYPES = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
     "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool, "F8_E4M3": torch.float8_e4m3fn,
@@ -60,12 +63,15 @@ def read_weights(file: Path) -> Mapping[str, Any]:
     if start.startswith(b"PK\x03\x04") and file.suffix != ".distcp":  # that is many archives in a row
         return _zip(file, size)
     check_is_downloaded(file, start)
-    if re.match(rb"\s*(\{\s*[\"}]|\[[\s\"\d{\]])", start):
-        raise ModelError("{name} is JSON text, and not the file itself: download that.", name=file.name)
+    if (text := first_words(start)) and file.suffix not in OTHER_SUFFIXES:
+        raise ModelError("{name} is text that begins with {start}, and not the file itself: download that.",
+                         name=file.name, start=repr(text))  # fmt: skip
     if start[8:9] == b"{":  # whatever the length of its header reads like
         return _safetensors(file, start, size)
     if b"joblib.numpy_pickle" in start:  # its arrays lie between the parts of a pickle
         raise _other_format_error(file, "joblib")
+    if file.name == "data.pkl" and (file.parent / "data").is_dir():  # the values of its tensors lie there
+        raise _other_format_error(file, "unpacked .pth")
     if start[:1] == b"\x80":  # the pickle of torch.save before torch 1.6
         return read_legacy_torch_file(file)
     if archive := "tar" if start[257:262] == b"ustar" else _kind(start, ARCHIVES):
@@ -81,6 +87,9 @@ def read_weights(file: Path) -> Mapping[str, Any]:
         or ("TensorFlow Lite" if start[4:8] == b"TFL3" else None)
         or ("OpenVINO" if file.suffix == ".bin" and file.with_suffix(".xml").is_file() else None)
     )
+    if not other and not start.strip(b"\0"):
+        raise ModelError("{name} begins with zeros alone, as a download that was broken off leaves it: download it again.",
+                         name=file.name)  # fmt: skip
     if file.suffix == ".safetensors" and not other:
         return _safetensors(file, start, size)
     if other:
@@ -90,14 +99,14 @@ def read_weights(file: Path) -> Mapping[str, Any]:
 
 
 def check_weights_are_finite(module: Any, name: str) -> None:
-    """Raises: ModelError, naming the first tensor of a module that holds NaN or infinite values."""
-    state = module.state_dict()  # a sum is no number where any value is none, and needs no memory; a large one is looked at again
-    odd = (
-        tensor for tensor, w in state.items() if not bool(w.sum(dtype=torch.float32 if w.is_floating_point() else None).isfinite())
-    )
-    wrong = next((tensor for tensor in odd if not bool(state[tensor].isfinite().all())), None)
-    if wrong:
-        raise ModelError("{name} holds weights that are no numbers (NaN or infinite) in {tensor}.", name=name, tensor=wrong)
+    """Raises: ModelError, naming the first tensor of a module that holds NaN or infinite values, or of a block's zeros alone."""
+    for tensor, w in module.state_dict().items():  # a sum is no number where any value is none, and needs no memory
+        total = w.sum(dtype=torch.float32 if w.is_floating_point() else None)
+        if not bool(total.isfinite()) and not bool(w.isfinite().all()):  # a large one is looked at again
+            raise ModelError("{name} holds weights that are no numbers (NaN or infinite) in {tensor}.", name=name, tensor=tensor)
+        if not bool(total) and FIRST_OF_BLOCK.search(tensor) and not bool(w.any()):
+            raise ModelError("{name} holds zeros alone in {tensor}, as a download that was broken off leaves it: download it "
+                             "again.", name=name, tensor=tensor)  # fmt: skip
 
 
 def _other_format_error(file: Path, kind: str) -> ModelError:
@@ -148,7 +157,7 @@ def _zip(file: Path, size: int) -> Mapping[str, Any]:
     if unpacked > MAX_GROWTH * size + SPARE_BYTES:
         raise ModelError("{name} would grow from {size:.1f} MB to {unpacked:.1f} GB when it is unpacked, which no weights do.",
                          name=file.name, size=size / 1e6, unpacked=unpacked / 1e9)  # fmt: skip
-    if twice := _twice(names):
+    if twice := next((name for name, count in Counter(names).items() if count > 1), None):
         raise ModelError("{name} holds two entries named {entry}.", name=file.name, entry=repr(twice[:60]))
     if any(e.flag_bits & 1 or e.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for e in entries):
         raise ModelError("{name} is encrypted, or packed in a way that no weights are.", name=file.name)
@@ -161,8 +170,3 @@ def _zip(file: Path, size: int) -> Mapping[str, Any]:
     if any(name.endswith(SUFFIXES) for name in names):
         raise ModelError("{name} is an archive ({kind}): unpack it, and open the model's file.", name=file.name, kind="ZIP")
     raise ModelError("{name} is a ZIP archive without weights in it: unpack it, and open the model's file.", name=file.name)
-
-
-def _twice(names: Iterable[str]) -> str | None:
-    met: set[str] = set()
-    return next((name for name in names if name in met or met.add(name)), None)  # type: ignore[func-returns-value]

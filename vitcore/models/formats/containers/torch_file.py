@@ -32,7 +32,7 @@ from vitcore.translation import say
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C  # torch.save's, before torch 1.6
 MAX_PICKLE_BYTES = 200 * 10**6
-MAX_NESTING = 5
+MAX_NESTING = 7
 CHUNK_BYTES = 2**22
 SETTINGS = (str, int, float, list, tuple)  # what is kept of what is no tensor
 
@@ -224,9 +224,11 @@ def _holds_tensors(tree: Mapping[str, Any]) -> bool:
 
 
 def _numbered(held: Any) -> Any:
-    """The dictionaries and tensors of a list or tuple by their places in it; anything else as it is."""
-    parts = isinstance(held, list | tuple)
-    return {i: one for i, one in enumerate(held) if isinstance(one, dict | TensorPlace)} if parts else held
+    """Dictionaries and tensors of a list or tuple by their places, and pairs of a name and one (Composer's); else as it is."""
+    if not isinstance(held, list | tuple):
+        return held
+    named = (isinstance(one, tuple) and len(one) == 2 and isinstance(one[1], dict) for one in held)
+    return {i: one for (i, one), pair in zip(enumerate(held), named, strict=True) if pair or isinstance(one, dict | TensorPlace)}
 
 
 def _lazy(name: str, place: TensorPlace, file: Path, sizes: Callable[[str], int], read: ReadBytes) -> LazyTensor:

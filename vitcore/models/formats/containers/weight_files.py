@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from vitcore.models.formats import SUFFIXES
+from vitcore.models.formats.containers.file_errors import MOST_NAMED, deepspeed_error
 from vitcore.models.formats.containers.json_file import read_json_object
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.containers.read_weights import read_weights
@@ -20,9 +22,10 @@ PREFERRED_FILES = (  # as timm
 OTHER_FOLDERS = {  # by a file that such a folder holds
     "*.msgpack": "Flax", "tf_model.h5": "Keras (HDF5)", "*.keras": "Keras (.keras)", "saved_model.pb": "TensorFlow",
     "_METADATA": "Orbax", "_CHECKPOINT_METADATA": "Orbax", "*.onnx": "ONNX", "*.gguf": "GGUF",
+    "data.pkl": "unpacked .pth", "*/data.pkl": "unpacked .pth",
     "*.data-?????-of-?????": "TensorFlow", "Data/com.apple.CoreML/*.mlmodel": "Core ML",
 }  # fmt: skip
-MOST_NAMED = 8  # files or folders that a sentence names
+MOST_LOOKED_AT, OF_MODELS = 1000, {".safetensors", ".pth", ".pt", ".ckpt"}  # in the folders of a folder
 MOST_SHARDS = 1000  # of one model: a name alone may promise any number
 SHARD_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
@@ -35,7 +38,7 @@ def find_weights_file(folder: Path, adapters: bool = True) -> Path | None:
     for name in (*(ADAPTER_FILES if adapters else ()), *PREFERRED_FILES, *SHARD_INDEXES):
         if (folder / name).is_file():
             return folder / name
-    files = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
+    files = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file() and file.name[0] != ".")
     if len(files) > 1 and not {file.name for file in files} <= set(shards_of(files[0].name)):
         raise ModelError("{folder} holds several models: name one of {files}.", folder=folder.name or str(folder),
                          files=", ".join(file.name for file in files[:MOST_NAMED]))  # fmt: skip
@@ -59,12 +62,16 @@ def unread_folder_sentence(folder: Path, name: str) -> str:
         return say("{name} is a checkpoint in parts, of torch.distributed.checkpoint: make one file of it with "
                    "format_utils.dcp_to_torch_save.", name=name)  # fmt: skip
     if any(folder.glob("*mp_rank_*_model_states.pt")) or any(folder.glob("global_step*/*mp_rank_*_model_states.pt")):
-        return say("{name} is a checkpoint of DeepSpeed: make one file of it with the script zero_to_fp32.py beside it.", name=name)
+        return deepspeed_error(name).args[0]
     for pattern, kind in OTHER_FOLDERS.items():
         if file := next(folder.glob(pattern), None):
             return say("{name} holds its weights in {kind} format ({file}), which can't be opened here: save them as .safetensors.",
                        name=name, kind=kind, file=file.name)  # fmt: skip
-    inner = sorted(one.name for one in folder.iterdir() if one.is_dir() and any((one / file).is_file() for file in PREFERRED_FILES))
+    if lost := next((file.name for file in folder.iterdir() if file.suffix in SUFFIXES and not file.exists()), None):
+        return say("{name} holds a link {file} to a file that is not there: download it again.", name=name, file=lost)
+    deeper = (file for pattern in ("*/*", "*/*/*") for file in islice(folder.glob(pattern), MOST_LOOKED_AT))
+    held = (file.relative_to(folder) for file in deeper if file.name in PREFERRED_FILES or file.suffix in OF_MODELS)
+    inner = sorted({file.parent.as_posix() for file in held if file.as_posix()[0] != "."})
     if inner:
         return say("{folder} holds no weights itself: open one of its folders, {folders}.",
                    folder=name, folders=", ".join(inner[:MOST_NAMED]))  # fmt: skip
