@@ -59,7 +59,7 @@ def test_into_a_lecture_and_out_again(visit):
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
     expect(page).not_to_have_url(re.compile("lecture"))
-    assert page.evaluate(SIZE) == 16
+    assert at_rest(page).evaluate(SIZE) == 16
     assert page.get_by_test_id("stSidebarContent").evaluate("e => e.scrollTop") == 0, "to the pages, not to the switch"
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from picture_files import corners, saved
 from playwright.sync_api import Locator, Page, expect
-from wait_and_look import at_rest, changed, drawn, follow, resize, too_wide
+from wait_and_look import at_rest, changed, drawn, follow, resize, settled, too_wide
 
 from app import texts
 from app.menu import PAGES, ROOMS
@@ -39,7 +39,7 @@ def test_seven_rooms_and_below_one_its_pages(visit, subtests):
     page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").click()
     expect(row.locator("a[aria-current=page]").filter(visible=True)).to_have_text(re.compile(NAMES["bring"]))
     assert named(row.locator("a")) == [NAMES[row.slug] for row in ROOMS["compare"]]
-    title, links = page.get_by_role("heading", level=1).bounding_box(), at_rest(page).locator(".st-key-room").bounding_box()
+    title, links = at_rest(page).get_by_role("heading", level=1).bounding_box(), page.locator(".st-key-room").bounding_box()
     assert links["y"] + links["height"] - title["y"] - title["height"] <= 44
     row.locator("a").filter(visible=True).first.focus()
     page.keyboard.press("Tab")
@@ -105,7 +105,7 @@ def uploads_at_most(page: Page, said: str) -> None:
     """What uploaders take, in the visitor's language: not in Streamlit's words."""
     expect(page.get_by_text("25MB per file")).to_be_hidden()
     box = page.locator("[data-testid=stFileUploaderDropzoneInstructions] > div").first
-    assert box.evaluate("e => getComputedStyle(e, '::after').content") == f'"{said}"'
+    settled(page, lambda: box.evaluate("e => getComputedStyle(e, '::after').content"), lambda words: words == f'"{said}"')
 
 
 # What mends Streamlit's words when the page changes hears of no change.

@@ -41,7 +41,7 @@ def test_the_stepper_says_what_its_numbers_and_its_arrows_are(visit, subtests):
             place = stepper.bounding_box()
             stepper.get_by_text("Next question").click()
             expect(heading).to_contain_text("2 ·")
-            assert stepper.bounding_box() == place, "what is pressed again and again stays in its place"
+            assert at_rest(page) and stepper.bounding_box() == place, "what is pressed again and again stays in its place"
             stepper.get_by_role("button", name="Previous question", exact=True).click()
             expect(heading).to_contain_text("1 ·")
             assert too_wide(at_rest(page)) <= 1

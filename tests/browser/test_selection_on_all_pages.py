@@ -25,7 +25,7 @@ def test_a_patch_and_a_layer_go_along_through_the_menu(visit):
     at_rest(page)
     follow(page, "outliers")
     expect(page).to_have_url(re.compile(r"/outliers\?(.*&)?layer=8\b"))
-    assert "token=" not in page.url
+    assert "token=" not in at_rest(page).url
     follow(page, "attention")
     expect(page).to_have_url(re.compile(r"/attention\?(?=.*\blayer=8\b)(?=.*\btoken=0\b)"))
 

@@ -127,7 +127,8 @@ still.replaceSync("[data-testid=stSkeleton], [data-testid=stAppSkeleton] * { ani
 document.adoptedStyleSheets.push(still)
 """
 # No run is on its way, nothing of an older one is left, the page is shown, our components have dressed it and drawn theirs,
-# nothing glides or fades, nothing has changed its size, and nobody has spoken for a while.
+# nothing glides or fades, nothing has changed its size, nobody has spoken for a while, and a frame has come: our canvases are
+# drawn in the next.
 AT_REST = """quiet => {
   const app = document.querySelector("[data-testid=stApp]"), main = document.querySelector("[data-testid=stMain]")
   window.watch(main)
@@ -147,7 +148,7 @@ AT_REST = """quiet => {
     if (e.tagName !== "CANVAS") return Boolean(e.querySelector(e.tagName === "DIV" ? ".main-svg" : "*"))
     return e.width > 10 && e.height > 0 && e.getContext("2d").getImageData(0, 0, e.width, e.height).data.some(v => v)
   }
-  return inside(main).every(drawn)
+  return inside(main).every(drawn) && new Promise(framed => requestAnimationFrame(() => framed(true)))
 }"""
 
 
@@ -341,11 +342,10 @@ def shows_the_photo_while_held(page: Page, where: str) -> None:
     def shown(_page: Page) -> np.ndarray:
         return pixels(map_).astype(int)
 
+    heated = shown(at_rest(page))
     map_.hover()
-    heated = shown(page)
     page.mouse.down()
-    photo = changed(page, heated, shown)
-    assert np.abs(photo - heated).mean() > 4
+    settled(page, lambda: np.abs(shown(page) - heated).mean(), lambda apart: apart > 4)
     page.mouse.up()
     page.mouse.move(2, 2)
-    assert np.array_equal(changed(page, photo, shown), heated)
+    settled(page, lambda: np.abs(shown(page) - heated).max(), lambda apart: apart == 0)
