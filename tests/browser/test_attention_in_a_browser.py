@@ -281,7 +281,7 @@ def drawings(page: Page) -> list[str]:
     return pixels(ready(page), "canvas.lit") + pixels(page)
 
 
-def test_scales_and_drawings(visit):
+def test_scales_drawings_and_the_menu_of_languages(visit):
     page = visit("attention?layer=6&one_head=0")
     seen = [drawings(page)]
     page.get_by_role("button", name="Drawing").click()
@@ -296,6 +296,16 @@ def test_scales_and_drawings(visit):
     assert scale.locator("span").last.inner_text() == on_card
     expect(scale).not_to_contain_text("or more")
     page.keyboard.press("Escape")
+    the_menu_of_languages_changes_the_words_and_not_the_picture(ready(page))
+
+
+def the_menu_of_languages_changes_the_words_and_not_the_picture(page: Page) -> None:
+    before = pixels(page) + pixels(page, "canvas.lit")
+    pick(page, languages(page), "简体中文")
+    expect(title(page)).to_contain_text("注意什么")
+    assert pixels(ready(page)) + pixels(page, "canvas.lit") == before
+    point(page, 3, 5)
+    expect(title(page)).to_contain_text("图像块 53")
 
 
 def test_axe_finds_nothing_serious_and_on_a_phone_nothing_is_too_wide_or_too_small(visit, subtests):
@@ -337,16 +347,6 @@ def test_on_a_phone_layer_head_and_arrow_are_there_at_once_in_the_visitors_langu
     last = bar.get_by_test_id("stPopover").locator("button")
     last.scroll_into_view_if_needed()
     assert last.bounding_box()["x"] + last.bounding_box()["width"] <= right - 15, "what comes after them can be pushed in"
-
-
-def test_the_menu_of_languages_changes_the_words_and_not_the_picture(visit):
-    page = ready(visit("attention?layer=3&patch=100"))
-    before = pixels(page) + pixels(page, "canvas.lit")
-    pick(page, languages(page), "简体中文")
-    expect(title(page)).to_contain_text("注意什么")
-    assert pixels(ready(page)) + pixels(page, "canvas.lit") == before
-    point(page, 3, 5)
-    expect(title(page)).to_contain_text("图像块 53")
 
 
 def the_value_under_the_pointer_is_the_recordings(page: Page, rec: vitcore.Recording, block: int, head: int) -> None:

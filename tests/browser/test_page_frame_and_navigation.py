@@ -61,8 +61,7 @@ def test_what_is_said_of_a_link_goes_with_a_click(visit):
         expect(tooltip).to_have_count(0)
 
 
-def test_a_phone_has_the_rooms_in_its_menu_and_the_page_shown_in_sight(visit):
-    page = at_rest(visit("distance", width=390, height=844))
+def a_phone_has_the_rooms_in_its_menu_and_the_page_shown_in_sight(page: Page) -> None:
     expect(page.locator(".st-key-room a[aria-current=page]").filter(visible=True)).to_be_in_viewport(ratio=1)
     assert too_wide(page) <= 1
     page.get_by_test_id("stExpandSidebarButton").click()
@@ -92,6 +91,7 @@ def test_pickers_are_in_sight_uploaders_say_what_they_take_and_a_pointer_opens_t
     in_sight_without_scrolling(at_rest(page), "photo", "model")
     page.get_by_test_id("stSidebarCollapseButton").locator("button").click()
     a_pointer_opens_the_menu(at_rest(page))  # on a phone, too
+    a_phone_has_the_rooms_in_its_menu_and_the_page_shown_in_sight(at_rest(page))
 
 
 def a_pointer_opens_the_menu(page: Page) -> None:
