@@ -90,7 +90,7 @@ def _others_are_done(home: Path, mine: FileLock) -> None:
         (home / "address").unlink()  # who comes now starts one
     for lock in home.glob("*.lock"):
         if lock != Path(mine.lock_file):
-            FileLock(lock).acquire(timeout=600)
+            FileLock(lock).acquire()
 
 
 @pytest.fixture(scope="session")
