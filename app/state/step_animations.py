@@ -170,7 +170,7 @@ def changed_photo_animation(model: str, key: str, name: str, words: Mapping[str,
     crops = {"photo": seen} | {one: replace(seen, pixels=change.apply(seen.pixels, vit.grid)) for one, change in CHANGES.items()}
     recordings = [record_batch(vit, [(rec.photo, crop)])[0] for crop in crops.values()]
     maps = np.stack([method_maps(vit, one, (name,), target)[name] for one in recordings])
-    values = {"photo": 1.0} | stability_test(vit, rec, (name,), target=target).correlations[name]
+    values = {"photo": 1.0, **stability_test(vit, rec, (name,), target=target).correlations[name]}
     size, top = cached_recordings.input_picture(rec)[0].size, scale_top(maps, rec.grid.even_share)
     frames = [
         AnimationStep(

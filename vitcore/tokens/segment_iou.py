@@ -9,7 +9,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class SegmentIou(NamedTuple):
     model: str
     name: str  #: "kmeans", "normalised_cut", "foreground", or of `MAPS`
     layer: int  #: whose tokens were grouped
-    count: int  #: segments, of which the best is taken
+    segment_count: int  #: segments, of which the best is taken
     photos: int
     iou: float
     low: float  #: of its 95 % interval, by bootstrap over photos
@@ -42,19 +42,19 @@ class SegmentIou(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedPatches:
+class OutlinedPatches:
     """How many pixels of each patch are counted, and how many of those are the object's: what an IoU is made of; both (N,)."""
 
     counted: NDArray[np.float64]
     object: NDArray[np.float64]
 
     @classmethod
-    def of_mask(cls, shape: tuple[int, int], mask: NDArray[np.bool_], counted: NDArray[np.bool_] | None = None) -> "MaskedPatches":
+    def of_mask(cls, shape: tuple[int, int], mask: NDArray[np.bool_], counted: NDArray[np.bool_] | None = None) -> Self:
         """Of a grid of `shape` (rows, cols) on a mask (H, W); `counted` pixels alone, else all."""
         patches = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
         at = np.asarray(Image.fromarray(patches).resize(mask.shape[::-1], Image.Resampling.NEAREST)).ravel()
         which = np.ones(mask.size) if counted is None else counted.ravel().astype(float)
-        return cls(np.bincount(at, which, patches.size), np.bincount(at, which * mask.ravel(), patches.size))
+        return cls(*(np.bincount(at, weights, patches.size).astype(float) for weights in (which, which * mask.ravel())))
 
     def iou(self, groups: NDArray) -> NDArray[np.float64]:
         """(G,): IoU of each group of patches with the object; `groups` (G, N) of 0 and 1."""
@@ -82,7 +82,7 @@ def segment_ious(
     """
     chosen = default_search_layer(vit) if layer is None else layer
     rows = [
-        _of_photo(vit, rec, MaskedPatches.of_mask((rec.grid.rows, rec.grid.cols), mask, counted), kind, chosen, count, seed)
+        _of_photo(vit, rec, OutlinedPatches.of_mask((rec.grid.rows, rec.grid.cols), mask, counted), kind, chosen, count, seed)
         for rec, mask, counted in record_with_masks(with_whole_photo_transform(vit), masked_photos)
     ]
     if not rows:
@@ -95,7 +95,7 @@ def segment_ious(
     return found
 
 
-def _of_photo(vit: Vit, rec: Recording, masked: MaskedPatches, kind: str, layer: int, count: int, seed: int) -> dict[str, float]:
+def _of_photo(vit: Vit, rec: Recording, masked: OutlinedPatches, kind: str, layer: int, count: int, seed: int) -> dict[str, float]:
     tokens = patch_tokens(vit, to_model_input(vit, rec.model_input.pixels), kind, [layer], inputs="normalised")
     found = {
         "kmeans": masked.best_segment_iou(segments(tokens, count=min(count, vit.grid.patches), seed=seed)[0]),
@@ -119,7 +119,7 @@ def read_segment_iou_csv(text: str) -> list[SegmentIou]:
     """What `segment_iou_csv` wrote."""
     rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
     return [
-        SegmentIou(row["model"], row["name"], int(row["layer"]), int(row["count"]), int(row["photos"]),
+        SegmentIou(row["model"], row["name"], int(row["layer"]), int(row["segment_count"]), int(row["photos"]),
                    float(row["iou"]), float(row["low"]), float(row["high"]))
         for row in rows
     ]  # fmt: skip

@@ -117,7 +117,7 @@ def _titles(curves: Curves, at: int | None = None) -> dict[str, str]:
 def curve_figures(
     log: list[dict[str, Any]], mode: Any, last: int = 0, log_steps: bool = False, on_training_photos: bool = False
 ) -> Figures:
-    """The run's curves, those that were measured: loss, accuracy, learning rate. No photos held out: the dots of the loss say so."""
+    """The run's curves, those that were measured: loss, accuracy, learning rate. The loss's dots tell which photos they are of."""
     text, curves = texts.prose("learn"), _log_curves(log)
 
     def line(name: str, field: str, kind: str = "line", points: int = CURVE_POINTS) -> TrainingCurve:
@@ -127,8 +127,9 @@ def curve_figures(
         return TrainingCurve(name, *curve, kind)
 
     mean = line(text["mean"], "loss", points=CURVE_POINTS // 8)
+    measured = line(text["validation shared" if on_training_photos else "validation"], "val_loss", "dots")
     lines = {
-        "loss": [line(text["each step"], "loss", "raw"), mean, line(text["validation shared" if on_training_photos else "validation"], "val_loss", "dots")],
+        "loss": [line(text["each step"], "loss", "raw"), mean, measured],
         "accuracy": [line(text[name], field, "dots") for name, field in RIGHT.items()],
         "rate": [line(text["learning rate"], "lr")],
     }

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -71,7 +72,7 @@ def _segment_sentences(visit: TokensVisit) -> str:
         return ""
     best = found["kmeans"]
     ious = {name: decimal(one.iou, 2) for name, one in found.items()}
-    return visit.texts.fill("measured segments", photos=best.photos, count=best.count, layer=best.layer, **ious)
+    return visit.texts.fill("measured segments", photos=best.photos, count=best.segment_count, layer=best.layer, **ious)
 
 
 def _controls(visit: Visit) -> TokensVisit:
@@ -117,7 +118,7 @@ def tokens_download_button(visit: TokensVisit) -> None:
     _, first, share = patch_token_bytes_for_browser.components_of_layer(*both, visit.source, shown.mask, visit.whiten, layer)
     colours = patch_token_bytes_for_browser.shown_colours(*both, shown, layer)
     photos = [cached_recordings.input_picture(one)[0] for one in both]
-    names, ranges, cosines = [visit.recording.photo.name, visit.second_title], list[str](), {}
+    names, ranges, cosines = [visit.recording.photo.name, visit.second_title], list[str](), dict[str, Any]()
     if shown.patch is not None:
         cosines["cosine"], ends = patch_token_bytes_for_browser.cosines_and_ends(*both, shown, layer)
         ranges = [_range_words(visit, name) for name in names]

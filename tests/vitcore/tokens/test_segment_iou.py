@@ -11,14 +11,14 @@ import vitcore
 from vitcore.assets import asset_path
 from vitcore.faithfulness.photo_masks import photos_with_masks, with_whole_photo_transform
 from vitcore.models.model_cards import DEFAULT_MODEL
-from vitcore.tokens.segment_iou import MaskedPatches, read_segment_iou_csv, segment_iou_csv, segment_ious
+from vitcore.tokens.segment_iou import OutlinedPatches, read_segment_iou_csv, segment_iou_csv, segment_ious
 from vitcore.tokens.segments import segments
 
 
 def test_ious_by_hand():
     mask = np.zeros((8, 8), bool)
     mask[:4] = True  # the upper two of four patches
-    masked = MaskedPatches.of_mask((2, 2), mask)
+    masked = OutlinedPatches.of_mask((2, 2), mask)
     assert masked.counted.tolist() == [16] * 4 and masked.object.tolist() == [16, 16, 0, 0]
     assert masked.best_segment_iou(np.array([0, 0, 1, 1])) == 1 and masked.best_segment_iou(np.array([0, 1, 0, 1])) == 1 / 3
     assert masked.best_segment_iou(np.array([0, -1, 1, 1])) == 0.5, "a patch that is left out is in no segment"
@@ -28,7 +28,7 @@ def test_ious_by_hand():
     assert masked.best_threshold_iou(np.ones(4)) == 0.5, "equal values are not told apart"
     counted = np.ones((8, 8), bool)
     counted[4:, :4] = False  # "neither" of a trimap: the lower left patch
-    assert MaskedPatches.of_mask((2, 2), mask, counted).best_threshold_iou(np.array([3.0, 1, 2, 0])) == 1
+    assert OutlinedPatches.of_mask((2, 2), mask, counted).best_threshold_iou(np.array([3.0, 1, 2, 0])) == 1
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (16, 16), (37, 37)])
@@ -38,7 +38,7 @@ def test_ious_are_scikit_learns(shape):
     mask, labels = drawn.random((224, 224)) < 0.3, drawn.integers(0, 4, shape)
     large = np.asarray(Image.fromarray(labels.astype(np.int32)).resize((224, 224), Image.Resampling.NEAREST))
     each = [jaccard_score(mask.ravel(), (large == one).ravel()) for one in range(4)]
-    masked = MaskedPatches.of_mask(shape, mask)
+    masked = OutlinedPatches.of_mask(shape, mask)
     assert masked.best_segment_iou(labels.ravel()) == pytest.approx(max(each), abs=1e-12)
     above = [jaccard_score(mask.ravel(), (large >= one).ravel()) for one in range(4)]
     assert masked.best_threshold_iou(labels.ravel()) == pytest.approx(max(above), abs=1e-12)

@@ -95,9 +95,8 @@ def _found_before(args: argparse.Namespace, names: list[str]) -> MapTestResults:
             ) from None
     whole = set(names).intersection(*(MapTestResults(**{test: table}).photos for test, table in tables.items()))
     curves = [one for one in tables.pop("deletion", []) if one.photo in whole]
-    return MapTestResults(
-        curves, **{test: {name: table[name] for name in table if name in whole} for test, table in tables.items()}
-    )
+    kept: dict[str, Any] = {test: {name: table[name] for name in table if name in whole} for test, table in tables.items()}
+    return MapTestResults(curves, **kept)
 
 
 def _run_on_one(vit: Vit, rec: Recording, name: str, args: argparse.Namespace, found: MapTestResults) -> None:

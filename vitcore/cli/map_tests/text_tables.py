@@ -106,7 +106,7 @@ def _segment_lines(rows: Sequence[SegmentIou]) -> list[str]:
     title = f"Segments of patch tokens after layer {rows[0].layer}: mean IoU with the outlines of {rows[0].photos} photos"
     lines = [f"{title}, with 95 % intervals"]
     for row in rows:
-        lines.append(f"  {REGIONS[row.name].format(count=row.count):<{WIDE}} {row.iou:.3f} ({row.low:.3f}–{row.high:.3f})")
+        lines.append(f"  {REGIONS[row.name].format(count=row.segment_count):<{WIDE}} {row.iou:.3f} ({row.low:.3f}–{row.high:.3f})")
     return lines
 
 
