@@ -142,15 +142,13 @@ def _verb(verbs: Any, name: str, run: Callable, about: str, photo: bool | str = 
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing files")
     if photo is True:
         verb.add_argument("--json-lines", action="store_true", help="print a JSON object a photo, each in a line, as it is done")
-    add_device_flags(verb)
-    inspecting.add_answer_flags(verb)
+    inspecting.add_answer_flags(add_device_flags(verb))
     verb.set_defaults(run=run)
     return verb
 
 
 def draw_patches(args: argparse.Namespace, vit: Vit) -> None:
     """The photo cut into its grid."""
-    from vitcore import figures
     from vitcore.analysis.patches import split_patches
     from vitcore.forward.block_activations import patch_embeddings
 
@@ -161,13 +159,12 @@ def draw_patches(args: argparse.Namespace, vit: Vit) -> None:
         raise UsageError(f"--gutter is from 0 to {MAX_GUTTER_PX}.")
     blocks, grid = split_patches(rec.model_input.pixels, vit.patches), vit.patches
     arrays = {"patches": blocks, "embeddings": patch_embeddings(vit, rec.model_input.numbers)}
-    fig = lambda: figures.patches(rec.model_input.pixels, grid, args.gutter)  # noqa: E731
+    fig = lambda: vitcore.figures.patches(rec.model_input.pixels, grid, args.gutter)  # noqa: E731
     write_result(args, vit, "patches", fig, arrays, patches=len(blocks))
 
 
 def draw_filters(args: argparse.Namespace) -> None:
     """Principal components of the patch embedding's kernel, or of a hybrid's root convolution."""
-    from vitcore import figures
     from vitcore.analysis.filters import components_as_picture, principal_components
     from vitcore.models import load_model
 
@@ -187,14 +184,13 @@ def draw_filters(args: argparse.Namespace) -> None:
     shown = components_as_picture(basis.vectors[:count])
     bands = "RGB embedding filters" if vit.bands == 3 else f"Embedding filters, {vit.bands} bands side by side"
     subject = "Root convolution" if rooted else bands
-    fig = lambda: figures.filters(shown, basis.variance, subject=subject)  # noqa: E731
+    fig = lambda: vitcore.figures.filters(shown, basis.variance, subject=subject)  # noqa: E731
     arrays = {"components": basis.vectors, "variance": basis.variance}
     write_result(args, vit, "filters", fig, arrays, variance=basis.variance[:count].tolist())
 
 
 def draw_position_similarity(args: argparse.Namespace) -> None:
     """Cosine similarity of all position embeddings."""
-    from vitcore import figures
     from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
     from vitcore.models import load_model
 
@@ -203,14 +199,13 @@ def draw_position_similarity(args: argparse.Namespace) -> None:
     if table is None:
         raise UsageError(f"{vit.name} has no learned absolute position embeddings.")
     cosine = position_similarity(table)
-    fig = lambda: figures.position_similarity(cosine, vit.grid)  # noqa: E731
+    fig = lambda: vitcore.figures.position_similarity(cosine, vit.grid)  # noqa: E731
     near = correlation_with_distance(cosine, vit.grid)
     write_result(args, vit, "positions", fig, {"similarity": cosine}, similarity=cosine.tolist(), correlation_with_distance=near)
 
 
 def draw_attention_distance(args: argparse.Namespace) -> None:
     """Mean attention distance over one photo or many; damaged photos are named and left out."""
-    from vitcore import figures
     from vitcore.analysis.attention_distance import mean_interval, uniform_distance_px
     from vitcore.forward.recordings import distributed
 
@@ -227,7 +222,7 @@ def draw_attention_distance(args: argparse.Namespace) -> None:
         return
     mean, images = mean_interval(reaches), len(reaches)
     px = mean.mean
-    fig = lambda: figures.attention_distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731
+    fig = lambda: vitcore.figures.attention_distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731
     answer = {"distance_px": px.tolist(), "images": images, "cls": args.cls, "uniform_px": uniform_distance_px(vit.grid)}
     interval = {"low_px": mean.low, "high_px": mean.high} if images > 1 else {}
     answer |= {name: values.tolist() for name, values in interval.items()}
@@ -258,7 +253,6 @@ def _distances(vit: Vit, files: Sequence[Path], cls: str, alone: bool) -> list[N
 
 def draw_rollout(args: argparse.Namespace, vit: Vit) -> None:
     """Rollout of the class token, or of a patch."""
-    from vitcore import figures
     from vitcore.images import sharp_crop
 
     grid = vit.grid
@@ -272,8 +266,8 @@ def draw_rollout(args: argparse.Namespace, vit: Vit) -> None:
     marks, said = rolling.outliers_in_rollout(rec, mask)
     about = f"rollout of {who}" + (", outlier tokens masked" if left_out else "")
     photo = sharp_crop(rec.photo, rec.model_input)
-    drawn = lambda: figures.rollout(mask, photo, grid, args.style, subtitle=about, query_patch=args.patch)  # noqa: E731
-    fig = lambda: figures.frame_outliers(drawn(), marks, grid, sentence=said)  # noqa: E731
+    drawn = lambda: vitcore.figures.rollout(mask, photo, grid, args.style, subtitle=about, query_patch=args.patch)  # noqa: E731
+    fig = lambda: vitcore.figures.frame_outliers(drawn(), marks, grid, sentence=said)  # noqa: E731
     arrays = {"rollout": mask, "fused": rec.fused[args.fusion], "logits": rec.logits}
     write_result(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top_classes()],
           masked_patches=left_out, outliers_standing_out=marks)  # fmt: skip

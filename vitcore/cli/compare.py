@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import vitcore
 from vitcore.cli import rollout as rolling
 from vitcore.cli.model_flags import add_device_flags, load_named
 
@@ -35,14 +36,12 @@ def add_compare_verb(verbs: Any) -> None:
 
 def print_comparison(args: argparse.Namespace) -> None:
     """Print how alike two models are on a photo, and draw them."""
-    from vitcore.forward import compare_models as beside
-    from vitcore.images import open_photo
     from vitcore.report.comparison_handout import comparison_as_json
 
-    photos = open_photo(args.photo), open_photo(args.second_photo or args.photo)
+    photos = vitcore.open_photo(args.photo), vitcore.open_photo(args.second_photo or args.photo)
     vits = load_named(args.first, args), load_named(args.second, args)
-    first, second = (beside.record_tokens(vit, photo) for vit, photo in zip(vits, photos, strict=True))
-    comparison = beside.compare(first, second, mask_outliers=args.mask_outliers)
+    first, second = (vitcore.record_tokens(vit, photo) for vit, photo in zip(vits, photos, strict=True))
+    comparison = vitcore.compare(first, second, mask_outliers=args.mask_outliers)
     if args.json:
         print(json.dumps(comparison_as_json(comparison), ensure_ascii=False, allow_nan=False))
     else:
@@ -105,12 +104,11 @@ def write_comparison(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, q
     """Figures as PNG, what is compared on one scale, the handout, and the numbers as compare.npz."""
     import numpy as np
 
-    from vitcore.figures import print_figure
     from vitcore.report.comparison_handout import comparison_command, comparison_figures, comparison_handout
 
     out.mkdir(parents=True, exist_ok=True)
     for name, fig in comparison_figures(comparison, vits).items():
-        (out / f"{name}.png").write_bytes(print_figure(fig, "png"))
+        (out / f"{name}.png").write_bytes(vitcore.figures.print_figure(fig, "png"))
         if not quiet:
             print(out / f"{name}.png")
     recs = [side.rec for side in comparison.recordings]

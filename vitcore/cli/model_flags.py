@@ -6,12 +6,10 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import vitcore
 from vitcore.cli import inspect as inspecting
-
-if TYPE_CHECKING:
-    from vitcore.models.vit import Vit
 
 
 def add_device_flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -21,12 +19,12 @@ def add_device_flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
     return verb
 
 
-def load_from_flags(args: argparse.Namespace) -> Vit:
+def load_from_flags(args: argparse.Namespace) -> vitcore.Vit:
     """The model that `--model` names, where `--device` and `--dtype` say."""
     return load_named(args.model, args)
 
 
-def load_named(name: str, args: argparse.Namespace) -> Vit:
+def load_named(name: str, args: argparse.Namespace) -> vitcore.Vit:
     """The model of this name, by the other flags; a bar while it is downloaded. Raises: ModelError."""
     from vitcore.models.load_model import load
 

@@ -7,6 +7,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING
 
+import vitcore
 from vitcore.models.model_cards import MODEL_CARDS
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ def print_models(args: argparse.Namespace) -> None:
 
 def print_table_1_row(args: argparse.Namespace) -> None:
     """A line, or one JSON object; with `--out` also architecture.svg."""
-    from vitcore import figures
     from vitcore.architectures.model_summary import module_parts, table_1_row
     from vitcore.models.model_size import build_without_weights
 
@@ -36,8 +36,8 @@ def print_table_1_row(args: argparse.Namespace) -> None:
     table = table_1_row(module, image_px)
     if args.out:
         args.out.mkdir(parents=True, exist_ok=True)
-        drawing = figures.architecture(module_parts(module, image_px), name, subtitle=table_1_line(table, short=True))
-        (args.out / "architecture.svg").write_bytes(figures.print_figure(drawing, "svg"))
+        drawing = vitcore.figures.architecture(module_parts(module, image_px), name, subtitle=table_1_line(table, short=True))
+        (args.out / "architecture.svg").write_bytes(vitcore.figures.print_figure(drawing, "svg"))
     print(json.dumps({"name": name} | dataclasses.asdict(table)) if args.json else f"{name}: {table_1_line(table)}")
 
 

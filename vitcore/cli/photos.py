@@ -7,16 +7,13 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import vitcore
 from vitcore.cli.model_flags import load_from_flags
 from vitcore.file_names import untaken_name
 
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.models.load_model import Vit
-
-Verb = Callable[[argparse.Namespace, "Vit"], None]
+Verb = Callable[[argparse.Namespace, "vitcore.Vit"], None]
 
 
 class UsageError(ValueError):
@@ -38,17 +35,15 @@ def photo_or_stdin(photo: Path) -> Any:
     return sys.stdin.buffer if str(photo) == "-" else photo
 
 
-def record_photo(vit: Vit, photo: Path, **kwargs: Any) -> Recording:
+def record_photo(vit: vitcore.Vit, photo: Path, **kwargs: Any) -> vitcore.Recording:
     """The recording of a photo; what was done to the photo is told."""
-    from vitcore.forward.recording import record
-
-    rec = record(vit, photo_or_stdin(photo), **kwargs)
+    rec = vitcore.record(vit, photo_or_stdin(photo), **kwargs)
     for note in rec.photo.notes:
         print(f"{rec.photo.name}: {note}", file=sys.stderr)
     return rec
 
 
-def require_attention_over_grid(vit: Vit, what: str) -> Vit:
+def require_attention_over_grid(vit: vitcore.Vit, what: str) -> vitcore.Vit:
     """The model, if its attention is over one grid of patches. Raises: UsageError, saying why `what` is not defined."""
     if not vit.is_global:
         raise UsageError(vit.why_undefined(what))
@@ -75,11 +70,9 @@ def run_on_each_photo(verb: Verb, of_attention: str = "") -> Callable[[argparse.
     return run
 
 
-def _run_on_several(verb: Verb, args: argparse.Namespace, vit: Vit, files: list[Path]) -> None:
+def _run_on_several(verb: Verb, args: argparse.Namespace, vit: vitcore.Vit, files: list[Path]) -> None:
     """A damaged photo is named and left out. Raises: UsageError, where all are."""
     from tqdm import tqdm
-
-    from vitcore.images import PhotoError
 
     answers: list[dict[str, Any]] = []
     names, done = _distinct_names(files), 0
@@ -88,7 +81,7 @@ def _run_on_several(verb: Verb, args: argparse.Namespace, vit: Vit, files: list[
         try:
             verb(one, vit)
             done += 1
-        except PhotoError as error:
+        except vitcore.PhotoError as error:
             report_left_out_photo(args, file, str(error))
     if not done:
         raise UsageError("none of the photos could be read.")
@@ -113,7 +106,7 @@ def _distinct_names(files: list[Path]) -> list[str]:
 
 
 def write_result(
-    args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], Any] | None, arrays: dict, **answer: Any
+    args: argparse.Namespace, vit: vitcore.Vit, name: str, fig: Callable[[], Any] | None, arrays: dict, **answer: Any
 ) -> None:  # fmt: skip
     """Print the JSON object, or write NAME.png and NAME.npz; of one photo of several, PHOTO-NAME.png and PHOTO-NAME.npz.
 
@@ -133,9 +126,8 @@ def write_result(
             args.answers.append({"photo": str(args.photo)} | facts | answer)
         return
     from vitcore.csv_and_npz import to_npz
-    from vitcore.figures import print_figure
 
-    drawn = None if fig is None else print_figure(fig(), "png")
+    drawn = None if fig is None else vitcore.figures.print_figure(fig(), "png")
     args.out.mkdir(parents=True, exist_ok=True)
     file = args.out / (name if of_several is None else f"{of_several}-{name}")
     png, npz = (file.with_name(f"{file.name}.{kind}") for kind in ("png", "npz"))

@@ -8,6 +8,7 @@ from typing import Any
 from vitcore.cli import inspect as inspecting
 from vitcore.cli import rollout as rolling
 from vitcore.cli.model_flags import add_device_flags, load_from_flags
+from vitcore.cli.report import read_credit
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 
@@ -22,15 +23,12 @@ def add_quiz_verb(verbs: Any) -> None:
     verb.add_argument("--seed", type=int, default=0, help="which quiz, from 0 (default 0): the same for all who ask for it")
     verb.add_argument("--out", type=Path, default=Path("quiz.html"), help="the file (default ./quiz.html)")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing a file")
-    rolling.add_mask_flag(verb)
-    add_device_flags(verb)
-    inspecting.add_answer_flags(verb)
+    inspecting.add_answer_flags(add_device_flags(rolling.add_mask_flag(verb)))
     verb.set_defaults(run=write_quiz)
 
 
 def write_quiz(args: argparse.Namespace) -> None:
     """Draw a quiz and write it, or print it."""
-    from vitcore.cli.report import read_credit
     from vitcore.quiz.draw_quiz import draw_quiz
     from vitcore.quiz.quiz_data import make_quiz_material
     from vitcore.quiz.quiz_handout import fewer_questions_sentence, quiz_handout

@@ -7,12 +7,10 @@ import argparse
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from vitcore.cli.photos import UsageError, record_photo, write_result
-
-if TYPE_CHECKING:
-    from vitcore.models.vit import Vit
+import vitcore
+from vitcore.analysis.rollout_options import CONVENTIONS
+from vitcore.cli.photos import UsageError, photo_or_stdin, record_photo, write_result
 
 SCALES = "0,0.5,1,1.5,2"
 
@@ -26,8 +24,6 @@ def add_relevance_flags(verb: argparse.ArgumentParser) -> None:
 
 def add_convention_flag(verb: argparse.ArgumentParser) -> None:
     """Give the parser of a verb the convention of its rollout."""
-    from vitcore.analysis.rollout_options import CONVENTIONS
-
     usual = CONVENTIONS[0]
     told = f"how a rollout discards and normalises (default {usual})"
     verb.add_argument("--convention", choices=CONVENTIONS, default=usual, help=told)
@@ -45,19 +41,17 @@ def add_cache_flags(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--layers", help="blocks from 0, or from the last: 0,-1 (default: all)")
 
 
-def draw_relevance(args: argparse.Namespace, vit: Vit) -> None:
+def draw_relevance(args: argparse.Namespace, vit: vitcore.Vit) -> None:
     """The relevance of every patch for a class."""
-    from vitcore import figures
     from vitcore.analysis.relevance import METHODS
     from vitcore.forward.relevance import IncompleteAttributionsWarning
-    from vitcore.forward.relevance import relevance as find
     from vitcore.images import sharp_crop
 
     rec = record_photo(vit, args.photo, fusions=())
     target = int(args.target) if args.target and args.target.isdecimal() else args.target
     settings = {} if args.convention == "row-stochastic" else {"convention": args.convention}
     warnings.filterwarnings("ignore", category=IncompleteAttributionsWarning)  # said here, in a line of its own
-    found = find(vit, rec.model_input, args.method, target, **settings)
+    found = vitcore.relevance(vit, rec.model_input, args.method, target, **settings)
     if found.incomplete:
         print(found.incomplete, file=sys.stderr)
     method, labels = METHODS[args.method], [vit.labels[index] for index in found.targets]
@@ -65,7 +59,7 @@ def draw_relevance(args: argparse.Namespace, vit: Vit) -> None:
     title = f"{method.title[:1].upper()}{method.title[1:]}" + "".join(f" · {label}" for label in labels)
     photo = sharp_crop(rec.photo, rec.model_input)
     even = None if method.asks_class else vit.grid.even_share
-    fig = lambda: figures.relevance(  # noqa: E731
+    fig = lambda: vitcore.figures.relevance(  # noqa: E731
         found.maps, photo, vit.grid, title, unit, signed=method.signed, even_share=even
     )
     told = {"method": args.method, "relevance": found.maps.tolist(), "class": labels[0] if labels else None}
@@ -73,9 +67,8 @@ def draw_relevance(args: argparse.Namespace, vit: Vit) -> None:
     write_result(args, vit, "relevance", fig, {"relevance": found.maps}, **told)
 
 
-def draw_attention(args: argparse.Namespace, vit: Vit) -> None:
+def draw_attention(args: argparse.Namespace, vit: vitcore.Vit) -> None:
     """What a token attends to, by every head of a block."""
-    from vitcore import figures
     from vitcore.forward.layer_indices import layer_index
 
     layer = layer_index(-1 if args.layer is None else args.layer, vit.blocks)
@@ -84,20 +77,17 @@ def draw_attention(args: argparse.Namespace, vit: Vit) -> None:
     rec = record_photo(vit, args.photo, maps=[layer], fusions=())
     maps = rec.head_maps(layer, None if args.patch is None else vit.grid.prefix + args.patch)
     who = f"the {vit.pooling}" if args.patch is None else f"patch {args.patch}"
-    fig = lambda: figures.attention_heads(maps, vit.grid, f"Layer {layer}: attention of {who}")  # noqa: E731
+    fig = lambda: vitcore.figures.attention_heads(maps, vit.grid, f"Layer {layer}: attention of {who}")  # noqa: E731
     write_result(args, vit, "attention", fig, {"attention": maps}, attention=maps.tolist(), layer=layer)
 
 
-def write_activations(args: argparse.Namespace, vit: Vit) -> None:
+def write_activations(args: argparse.Namespace, vit: vitcore.Vit) -> None:
     """Activations by their full names, as NPZ; as JSON their shapes."""
-    from vitcore.cli.photos import photo_or_stdin
-    from vitcore.interventions.activations import cache as keep
-
     layers = None if args.layers is None else args.layers.split(",")
     if layers is not None and not all(layer.removeprefix("-").isdecimal() for layer in layers):
         raise UsageError("--layers are numbers with commas between them, as 0,11.")
     chosen = None if layers is None else [int(layer) for layer in layers]
-    kept = keep(vit, photo_or_stdin(args.photo), args.names.split(","), chosen)
+    kept = vitcore.cache(vit, photo_or_stdin(args.photo), args.names.split(","), chosen)
     arrays = {name: value[0].cpu().numpy() for name, value in kept.items()} | {"logits": kept.logits[0].cpu().numpy()}
     write_result(args, vit, "activations", None, arrays, shapes={name: list(one.shape) for name, one in arrays.items()})
 
@@ -110,11 +100,9 @@ def add_steer_flags(verb: argparse.ArgumentParser) -> None:
                       help=f"how far, in parts of the whole difference; below 0 leads away (default {SCALES})")  # fmt: skip
 
 
-def draw_steering(args: argparse.Namespace, vit: Vit) -> None:
+def draw_steering(args: argparse.Namespace, vit: vitcore.Vit) -> None:
     """The likeliest class at each scale, and the probabilities of both photos' own answers; logits as NPZ, the last as PNG."""
-    from vitcore import figures
     from vitcore.forward.layer_indices import layer_index
-    from vitcore.interventions.steering import steering_direction, steering_sweep
     from vitcore.models.vit import check_classes
     from vitcore.probabilities import probabilities, top_classes
 
@@ -125,8 +113,8 @@ def draw_steering(args: argparse.Namespace, vit: Vit) -> None:
         raise UsageError("--scales are numbers with commas between them, as 0,0.5,1.") from None
     layer = layer_index(vit.blocks // 2 if args.layer is None else args.layer, vit.blocks)
     rec, other = record_photo(vit, args.photo, fusions=()), record_photo(vit, args.towards, fusions=())
-    direction = steering_direction(vit, towards=other.model_input, away=rec.model_input, layer=layer)
-    logits = steering_sweep(vit, rec.model_input, direction, layer, scales)
+    direction = vitcore.steering_direction(vit, towards=other.model_input, away=rec.model_input, layer=layer)
+    logits = vitcore.steering_sweep(vit, rec.model_input, direction, layer, scales)
     chances = probabilities(logits, rec.output)
     places = {"own": int(rec.logits.argmax()), "other": int(other.logits.argmax())}
     rows = [
@@ -140,5 +128,5 @@ def draw_steering(args: argparse.Namespace, vit: Vit) -> None:
         for row in rows:
             print(f"{row['scale']:6.2f}  {row['own']:<24.1%}  {row['other']:<24.1%}  {row['class']} ({row['probability']:.1%})")
     top = top_classes(logits[-1], vit.labels, 5, rec.output)
-    fig = lambda: figures.predictions(top, title=f"Steered by {scales[-1]:g} after layer {layer}")  # noqa: E731
+    fig = lambda: vitcore.figures.predictions(top, title=f"Steered by {scales[-1]:g} after layer {layer}")  # noqa: E731
     write_result(args, vit, "steered", fig, {"logits": logits, "scales": scales}, layer=layer, steps=rows)

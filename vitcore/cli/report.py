@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import vitcore
 from vitcore.cli.model_flags import load_from_flags
 from vitcore.cli.photos import list_photo_files, report_left_out_photo, require_attention_over_grid
 
@@ -60,25 +61,23 @@ def write_reports(args: argparse.Namespace) -> None:
 
 
 def _numbers(vit: Vit, files: list[Path], settings: ReportSettings) -> list[dict[str, Any]]:
-    from vitcore.forward.recording import record
     from vitcore.report.model_facts import collect_model_facts
     from vitcore.report.report_numbers import report_numbers
 
     side = collect_model_facts(vit)
     kept = [settings.block(vit.blocks)] if settings.chooses_attention else []
-    return [report_numbers(vit, record(vit, file, maps=kept, fusions=(settings.fusion,)), settings, side) for file in files]
+    return [report_numbers(vit, vitcore.record(vit, file, maps=kept, fusions=(settings.fusion,)), settings, side) for file in files]
 
 
 def _fill(bundle: ReportBundleWriter, files: list[Path], args: argparse.Namespace) -> None:
     from tqdm import tqdm
 
-    from vitcore.images import PhotoError, open_photo
     from vitcore.report.report_settings import ReportOrigin
 
     for file in tqdm(files, unit="photo", file=sys.stderr, disable=len(files) < 2):
         try:
-            photo = open_photo(file, bands=bundle.vit.bands)
-        except PhotoError as error:
+            photo = vitcore.open_photo(file, bands=bundle.vit.bands)
+        except vitcore.PhotoError as error:
             if len(files) == 1:
                 raise
             bundle.add_problem(str(error))

@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from vitcore.analysis.rollout_options import HEAD_FUSIONS
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
 
 def add_rollout_flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Give the parser of a verb the settings of a rollout."""
-    from vitcore.analysis.rollout_options import HEAD_FUSIONS
-
     verb.add_argument("--fusion", choices=HEAD_FUSIONS, default=HEAD_FUSIONS[0], help="how heads are fused")
     verb.add_argument("--discard", type=float, default=0.0, help="share of the weakest weights set to 0, 0 to below 1")
     verb.add_argument("--residual", type=float, default=0.5, help="weight of the identity, 0 to 1 (default 0.5)")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.cli import inspect as inspecting
-from vitcore.cli.map_tests.run_tests import MapTestResults, run_tests_on_photos
+from vitcore.cli.map_tests import run_tests
 from vitcore.cli.map_tests.text_tables import map_test_lines, map_tests_json
 from vitcore.cli.model_flags import add_device_flags, load_from_flags
 from vitcore.cli.photos import UsageError
@@ -37,15 +37,12 @@ def add_test_verb(verbs: Any) -> None:
                       help="go on with the tables in the --csv folder: photos that they hold are not tested again")  # fmt: skip
     verb.add_argument("--out", type=Path, metavar="FOLDER", help="write the charts there, as PNG")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
-    add_device_flags(verb)
-    inspecting.add_answer_flags(verb)
+    inspecting.add_answer_flags(add_device_flags(verb))
     verb.set_defaults(run=run_test_verb)
 
 
 def run_test_verb(args: argparse.Namespace) -> None:
     """Test, print, write."""
-    from vitcore.cli.map_tests.run_tests import score_against_masks, write_test_charts, write_test_tables
-
     if not args.photo and args.masks is None:
         raise UsageError("name a photo or a folder of photos, or photos with masks by --masks.")
     if args.orders < 0:
@@ -53,13 +50,13 @@ def run_test_verb(args: argparse.Namespace) -> None:
     if args.resume and not args.csv:
         raise UsageError("--resume goes on with the tables of --csv FOLDER.")
     vit = load_from_flags(args)
-    found = run_tests_on_photos(vit, args) if args.photo else MapTestResults()
+    found = run_tests.run_tests_on_photos(vit, args) if args.photo else run_tests.MapTestResults()
     if args.masks:
-        score_against_masks(vit, args, found)
+        run_tests.score_against_masks(vit, args, found)
     if args.csv:
-        write_test_tables(found, args)
+        run_tests.write_test_tables(found, args)
     if args.out:
-        write_test_charts(found, args.out)
+        run_tests.write_test_charts(found, args.out)
     if args.json:
         print(json.dumps(map_tests_json(vit, found), ensure_ascii=False, allow_nan=False))
     else:

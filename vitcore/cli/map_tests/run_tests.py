@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import vitcore
 from vitcore.cli.photos import UsageError, list_photo_files, record_photo, report_left_out_photo
 from vitcore.file_names import untaken_name
 
@@ -46,7 +47,6 @@ def run_tests_on_photos(vit: Vit, args: argparse.Namespace) -> MapTestResults:
 
     from vitcore.faithfulness.covered_patches import why_not_removable
     from vitcore.faithfulness.method_maps import MAPS
-    from vitcore.images import PhotoError
 
     _expect_incomplete()
     args.fill = args.fill or (("mean",) if why_not_removable(vit) else ("removed",))
@@ -60,7 +60,7 @@ def run_tests_on_photos(vit: Vit, args: argparse.Namespace) -> MapTestResults:
             continue
         try:
             _run_on_one(vit, record_photo(vit, file), name, args, found)
-        except PhotoError as error:
+        except vitcore.PhotoError as error:
             report_left_out_photo(args, file, str(error))
         if args.csv:
             write_test_tables(found, args)  # what is there stays, should the rest be stopped
@@ -185,7 +185,6 @@ def _command(args: argparse.Namespace) -> str:
 
 def write_test_charts(results: MapTestResults, out: Path) -> None:
     """Charts of what was found, as PNG: of each photo its deletion and insertion, of all the ranking and the random weights."""
-    from vitcore import figures
     from vitcore.faithfulness import map_test_results_as_charts
 
     out.mkdir(parents=True, exist_ok=True)
@@ -200,7 +199,7 @@ def write_test_charts(results: MapTestResults, out: Path) -> None:
     if results.weights:
         drawn["weights"] = map_test_results_as_charts.mean_randomisation_chart(list(results.weights.values()))
     for name, fig in drawn.items():
-        (out / f"{name}.png").write_bytes(figures.print_figure(fig, "png"))
+        (out / f"{name}.png").write_bytes(vitcore.figures.print_figure(fig, "png"))
         print(out / f"{name}.png", file=sys.stderr)
 
 

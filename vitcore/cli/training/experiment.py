@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vitcore.experiments.experiment import Experiment
-from vitcore.experiments.results_csv import RESULTS_FOLDER, ExperimentResults
+from vitcore.experiments.experiment import Experiment, ExperimentError
+from vitcore.experiments.results_csv import RESULTS_FOLDER, ExperimentResults, read_results
 
 
 def add_experiment_verb(verbs: Any) -> None:
@@ -31,8 +31,6 @@ def run_or_list_experiments(args: argparse.Namespace) -> None:
     """Run an experiment, or list all."""
     from vitcore.experiments import ray_cluster, run_experiment
     from vitcore.experiments.catalogue import EXPERIMENTS, find_experiment
-    from vitcore.experiments.experiment import ExperimentError
-    from vitcore.experiments.results_csv import read_results
 
     if not args.name:
         for one in EXPERIMENTS.values():
