@@ -6,8 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from vitcore.analysis import position_embeddings as analysis
+from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.experiments.experiment import ExperimentError
+from vitcore.forward.recording import record
+from vitcore.images import photo_from_image
+from vitcore.models import load_model
+from vitcore.models.embeddings import can_permute_positions, position_embeddings, with_permuted_positions
 from vitcore.train import run_folder
+from vitcore.train.data.photo_sources import open_photo_source
+from vitcore.train.evaluation.accuracy import measure_accuracy
+from vitcore.train.learning.model_from_recipe import build_from_recipe
+from vitcore.train.learning.training_cost import params_and_forward_flop
+from vitcore.train.trainer.run_training import split_validation_and_test
 
 PHOTO_COUNT = 32  # of the held-out ones, over which attention distance is averaged
 
@@ -26,9 +37,6 @@ def measure_run(folder: run_folder.RunFolder, names: Sequence[str]) -> dict[str,
 
 def _cost(folder: run_folder.RunFolder) -> dict[str, float]:
     """Operations of the whole training in 10⁹: a backward pass costs two forward ones."""
-    from vitcore.train.data.photo_sources import open_photo_source
-    from vitcore.train.learning.training_cost import params_and_forward_flop
-
     recipe = run_folder.read_recipe(folder)
     classes = len(open_photo_source(run_folder.read_source(folder), seed=recipe.seed)[0].classes)
     return {"training_gflop": 3 * params_and_forward_flop(recipe, classes)[1] * recipe.batch * recipe.steps / 1e9}
@@ -36,10 +44,6 @@ def _cost(folder: run_folder.RunFolder) -> dict[str, float]:
 
 def _positions(folder: run_folder.RunFolder) -> dict[str, float]:
     """Correlation of the cosine of two positions with their nearness, and how much more alike one row or column is."""
-    from vitcore.analysis import position_embeddings as analysis
-    from vitcore.models import load_model
-    from vitcore.models.embeddings import position_embeddings
-
     vit = load_model.load(folder.path)
     table: Any = position_embeddings(vit)
     cosine = analysis.position_similarity(table)
@@ -54,9 +58,6 @@ def _distance(folder: run_folder.RunFolder) -> dict[str, float]:
 
     Divided by what is left when the class token is dropped, so that a head that rests on the class token does not count as near.
     """
-    from vitcore.models import load_model
-    from vitcore.train.learning.model_from_recipe import build_from_recipe
-
     vit = load_model.load(folder.path)
     recipe = run_folder.read_recipe(folder)
     untrained = replace(vit, module=build_from_recipe(recipe, len(vit.labels)).eval())
@@ -65,10 +66,6 @@ def _distance(folder: run_folder.RunFolder) -> dict[str, float]:
 
 
 def _nearest(vit: Any, photos: Any) -> float:
-    from vitcore.analysis.attention_distance import uniform_distance_px
-    from vitcore.forward.recording import record
-    from vitcore.images import photo_from_image
-
     some = [photo_from_image(photos.open(i), photos.title(i)) for i in range(min(PHOTO_COUNT, len(photos)))]
     heads_px = np.mean([record(vit, photo, fusions=()).distance_renormalised_px[0] for photo in some], 0)
     return float(100 * heads_px.min() / uniform_distance_px(vit.grid))
@@ -76,10 +73,6 @@ def _nearest(vit: Any, photos: Any) -> float:
 
 def _shuffled(folder: run_folder.RunFolder) -> dict[str, float]:
     """Accuracy when positions have changed places, alike for every picture: what they told of places is gone."""
-    from vitcore.models import load_model
-    from vitcore.models.embeddings import can_permute_positions, with_permuted_positions
-    from vitcore.train.evaluation.accuracy import measure_accuracy
-
     vit = load_model.load(folder.path)
     if can_permute_positions(vit):
         order = np.random.default_rng(run_folder.read_recipe(folder).seed).permutation(vit.grid.patches)
@@ -88,10 +81,6 @@ def _shuffled(folder: run_folder.RunFolder) -> dict[str, float]:
 
 
 def _held_out(folder: run_folder.RunFolder) -> Any:
-    """The test pictures of a run."""
-    from vitcore.train.data.photo_sources import open_photo_source
-    from vitcore.train.trainer.run_training import split_validation_and_test
-
     recipe = run_folder.read_recipe(folder)
     return split_validation_and_test(open_photo_source(run_folder.read_source(folder), seed=recipe.seed)[1], recipe.test_share)[1]
 

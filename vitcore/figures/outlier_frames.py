@@ -33,11 +33,9 @@ def frame_outliers(
     return add_shapes(fig, outlier_frames(patches, grid, place), sentence)
 
 
-def frame_outliers_in_maps(
-    fig: Drawing, outlier_patches: Sequence[Sequence[int]], grid: Grid, columns: int = 0, sentence: str = ""
-) -> Drawing:
-    """The small maps of `figures.heads`, in rows of `columns`, with the patches of each framed."""
-    columns = columns or min(len(outlier_patches), 4 if len(outlier_patches) > 3 else 3)
+def frame_outliers_in_maps(fig: Drawing, outlier_patches: Sequence[Sequence[int]], grid: Grid, sentence: str) -> Drawing:
+    """The small maps of `figures.heads`, with the patches of each framed."""
+    columns = min(len(outlier_patches), 4 if len(outlier_patches) > 3 else 3)
     for head, patches in enumerate(outlier_patches):
         row, col = divmod(head, columns)
         fig = frame_outliers(fig, patches, grid, (col * (grid.cols + 1), row * (grid.rows + 1)), sentence)

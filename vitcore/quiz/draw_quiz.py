@@ -60,5 +60,4 @@ def draw_quiz(material: QuizMaterial, seed: int = 0, count: int = QUESTION_COUNT
 
 
 def _same(one: Question, other: Question) -> bool:
-    """Whether two questions ask the same."""
     return one.kind == other.kind and one.address == other.address and one.explanation == other.explanation

@@ -14,7 +14,7 @@ from torch.optim.swa_utils import AveragedModel
 import vitcore
 from vitcore.models.assembly.frozen_copy import frozen_copy
 from vitcore.train import film_files, run_folder
-from vitcore.train.film.compute_frame import compute_film_frame
+from vitcore.train.film.compute_frame import film_frame_from_recordings
 from vitcore.train.film.film_writer import FilmWriter
 from vitcore.train.film.find_vit import find_vit
 from vitcore.train.film.frame_spacing import FrameScheduler
@@ -112,7 +112,8 @@ def test_the_run_is_what_watch_it_learn_reads(make_module, film):
     assert found.classes[3] == "kind 3" and found.grid == vitcore.Grid(4, 4, 8)
     assert found.log == [{"step": 0, "loss": 2.0}, {"step": 100, "val_loss": 1.5, "top1": 40.0, "lr": 0.5}]
     with torch.no_grad():
-        for name, array in compute_film_frame(vitcore.wrap(vit.eval(), name="same"), writer.photos).items():
+        same = vitcore.wrap(vit.eval(), name="same")
+        for name, array in film_frame_from_recordings(same, [vitcore.record(same, one) for one in writer.photos]).items():
             np.testing.assert_array_equal(found.arrays[name][1], array, err_msg=name)
     assert (found.arrays["positions"][1] != found.arrays["positions"][0]).any()
     assert not writer.frame(vit, 200), "what comes after the end is not filmed"

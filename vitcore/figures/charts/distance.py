@@ -28,7 +28,6 @@ def _head_dots(px: NDArray, head: int, here: NDArray, share: NDArray | None, hol
 
 
 def _hover_text(px: NDArray, block: int, head: int, share: NDArray | None) -> str:
-    """What pointing at a dot says."""
     told = say("layer {layer}, head {head}", layer=block, head=head) + f"<br>{px[block, head]:.1f} px"
     if share is None:
         return told

@@ -241,7 +241,6 @@ def _axis(low: float, high: float) -> Axis:
 
 
 def _mark(name: str, norm: float, x: float) -> Points:
-    """A token that is no patch, by its norm."""
     colour, symbol = _looks(name)
     return Points(
         x=[x], y=[float(np.log10(max(norm, 1e-30)))], colour=colour, symbol=symbol, marker_px=12, hover_texts=[f"{norm:.3g}"],

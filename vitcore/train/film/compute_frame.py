@@ -7,19 +7,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vitcore.forward.recording import Recording, record
-from vitcore.images import Photo
+from vitcore.forward.recording import Recording
 from vitcore.models import load_model
 from vitcore.train.film_files import TOP_CLASSES
 
 
-def compute_film_frame(vit: load_model.Vit, photos: Sequence[Photo]) -> dict[str, NDArray]:
-    """The arrays of a frame; float16 where pictures need no more."""
-    return film_frame_from_recordings(vit, [record(vit, photo) for photo in photos])
-
-
 def film_frame_from_recordings(vit: load_model.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:
-    """The arrays of a frame, of photos that are recorded already."""
+    """The arrays of a frame, of photos that are recorded already; float16 where pictures need no more."""
     looks = [rec.grid.to_map(rec.pooling_weights @ rec.attention_per_layer()[-1]) for rec in recs]  # (rows, cols) each
     kernel, table = load_model.patch_kernel(vit), load_model.position_embeddings(vit)
     frame: dict[str, Any] = {

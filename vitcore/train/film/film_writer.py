@@ -238,7 +238,6 @@ def _name(run_id: str) -> str:
 
 
 def _names(photos: Sequence[Photo]) -> list[str]:
-    """The photos' names, each once."""
     names: list[str] = []
     for photo in photos:
         name = photo.name.rsplit(".", 1)[0] or photo.name

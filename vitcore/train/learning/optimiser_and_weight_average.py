@@ -2,7 +2,6 @@
 
 import functools
 import importlib.util
-import inspect
 import math
 import os
 from typing import Any
@@ -119,9 +118,7 @@ def cpu_or_gpu_has_fast_bf16() -> bool:
 @functools.cache
 def _fast_bf16() -> bool:
     if torch.cuda.is_available():
-        supported = torch.cuda.is_bf16_supported  # emulated bf16 is slower than fp32; torch before 2.5 has no such argument
-        native = {"including_emulation": False} if "including_emulation" in inspect.signature(supported).parameters else {}
-        return supported(**native)
+        return torch.cuda.is_bf16_supported(including_emulation=False)  # emulated bf16 is slower than fp32
     checks = (getattr(torch.cpu, name, None) for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
     return any(check() for check in checks if check)
 

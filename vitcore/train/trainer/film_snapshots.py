@@ -10,7 +10,7 @@ from vitcore.forward.recording import record, to_model_input
 from vitcore.images import Photo
 from vitcore.models.assembly.wrap import wrap_quietly
 from vitcore.models.vit import Vit
-from vitcore.train.film.compute_frame import compute_film_frame
+from vitcore.train.film.compute_frame import film_frame_from_recordings
 from vitcore.train.film.default_film_photos import default_film_photos
 from vitcore.train.film_files import save_frame, save_shared_arrays
 from vitcore.train.learning.masked_patches import MaskedPatches, corrupt_patches, mean_cell_colours
@@ -29,13 +29,14 @@ def save_film_frame(run: TrainingState, folder: RunFolder) -> None:
     if not vit.is_global:  # a film is of attention
         return
     with explain_write_errors(folder, say("a picture")):
-        frame = compute_film_frame(vit, photos)
+        recs = [record(vit, photo) for photo in photos]
+        frame = film_frame_from_recordings(vit, recs)
         still: dict[str, NDArray] = {}
         if isinstance(model, MaskedPatches):
             frame["predicted"], still = _predicted(model, vit, photos)
         save_frame(folder, run.step, frame)
         if not (folder.frames / "still.json").exists():
-            pixels = np.stack([record(vit, photo, fusions=()).model_input.pixels for photo in photos])
+            pixels = np.stack([rec.model_input.pixels for rec in recs])
             names = [photo.name.rsplit(".", 1)[0] for photo in photos]
             save_shared_arrays(folder, pixels, names, vit.grid, run.classes, **still)
 

@@ -56,12 +56,8 @@ def test_another_answer_is_refused(monkeypatch):
 
 @pytest.mark.parametrize(
     ("supported", "fast"),
-    [
-        (lambda including_emulation=True: including_emulation, False),
-        (lambda including_emulation=True: True, True),
-        (lambda: True, True),
-    ],
-    ids=["emulated", "native", "older torch"],
+    [(lambda including_emulation=True: including_emulation, False), (lambda including_emulation=True: True, True)],
+    ids=["emulated", "native"],
 )
 def test_bf16_that_a_gpu_emulates_is_not_fast(monkeypatch, supported, fast):
     """As on a V100, whose emulated bf16 is slower than fp32."""
