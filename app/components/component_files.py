@@ -74,11 +74,11 @@ def media_url(data: bytes, mime: str, use_name: str) -> str:
     return runtime.get_instance().media_file_mgr.add(data, mime, f"inside_vit.{use_name}.{slot}").removeprefix("/")
 
 
-def component_from_folder(name: str, page: str = "", **options: bool) -> ComponentRenderer:
-    """The component of the folder `name`: its script, its style sheet, and `page` or its HTML."""
+def component_from_folder(name: str, page: str = "", mark: str = "", **options: bool) -> ComponentRenderer:
+    """The component of the folder `name`: its script, its style sheet, and `page` or its HTML; another page has another `mark`."""
     page = page or read_source_with_imports(f"{name}/{name}.html")
     css, js = read_source_with_imports(f"{name}/{name}.css"), bundle_script(f"{name}/{name}.js")
-    return st.components.v2.component(f"inside_vit_{name}", html=page, css=css, js=js, **options)
+    return st.components.v2.component(f"inside_vit_{name}{mark}", html=page, css=css, js=js, **options)
 
 
 @lru_cache(maxsize=64)  # a few in each language
@@ -88,7 +88,4 @@ def translated_component(name: str, **words: str) -> ComponentRenderer:
     What a person can use has its name from the first moment: the script comes later, and a screen reader may not wait for it.
     """
     page = re.sub(r"\{(\w+)\}", lambda blank: html.escape(words[blank[1]]), read_source_with_imports(f"{name}/{name}.html"))
-    component_name = f"inside_vit_{name}_{zlib.crc32(page.encode()):08x}"
-    return st.components.v2.component(
-        component_name, html=page, css=read_source_with_imports(f"{name}/{name}.css"), js=bundle_script(f"{name}/{name}.js")
-    )
+    return component_from_folder(name, page, f"_{zlib.crc32(page.encode()):08x}")

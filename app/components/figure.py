@@ -1,6 +1,6 @@
 """A figure on a page: the chart, a fold that says how to read it, and a way to take it and its numbers along."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -104,7 +104,6 @@ def fit_to_page(drawing: Drawing, scale: float, narrow_px: int, screen_px: int, 
 
 
 def _pass_on_click(key: str, on_click: Callable[[Any], None]) -> None:
-    """Pass on what belongs to the point that was touched."""
     for point in st.session_state[key].selection.points[:1]:
         on_click(point.get("customdata"))
 
@@ -164,9 +163,10 @@ def download_button(
 
 def in_visitors_language(make: Callable[[], bytes]) -> Callable[[], bytes]:
     """A function that makes the file later, in the language of the visitor who sees the page now."""
-    return partial(_make_in_words, make, texts.translation_table())
+    words = texts.translation_table()
 
+    def make_in_words() -> bytes:
+        with using_translation(words):
+            return make()
 
-def _make_in_words(make: Callable[[], bytes], words: Mapping[str, str]) -> bytes:
-    with using_translation(words):
-        return make()
+    return make_in_words

@@ -11,13 +11,7 @@ _COMPONENT = st.components.v2.component("inside_vit_theme", html="<i hidden>\n</
 
 
 def sync_theme_and_address(
-    theme: str,
-    *,
-    key: str,
-    theme_state_key: str,
-    lang: str = "en",
-    query_param_fixes: Sequence[tuple[str, str, str]] = (),
-    reload_ticket: str = "",
+    theme: str, *, key: str, theme_state_key: str, lang: str, query_param_fixes: Sequence[tuple[str, str, str]], reload_ticket: str
 ) -> None:
     """Compare what was drawn for with what is seen; when they differ, the latter goes to st.session_state[theme_state_key].
 
@@ -31,11 +25,8 @@ def sync_theme_and_address(
         if said and said.mode:
             st.session_state[theme_state_key] = said.mode
 
-    _COMPONENT(
-        data={"mode": theme, "lang": lang, "mend": list(query_param_fixes), "ticket": reload_ticket},
-        key=key,
-        on_mode_change=changed,
-    )
+    data = {"mode": theme, "lang": lang, "mend": list(query_param_fixes), "ticket": reload_ticket}
+    _COMPONENT(data=data, key=key, on_mode_change=changed)
 
 
 def current_theme() -> Any:

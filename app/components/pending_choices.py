@@ -120,7 +120,6 @@ def mark_controls_drawn(*controls: str) -> None:
 
 
 def _control_values() -> dict[str, Any]:
-    """Every control with a name, as it is now."""
     plain = (int, float, str, type(None))
     state = st.session_state.to_dict()
     return {key: value for key, value in state.items() if not key.startswith("_") and isinstance(value, plain)}

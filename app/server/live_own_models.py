@@ -85,7 +85,6 @@ class LiveModelRoutes:
         self.is_of_visit = is_of_visit
 
     def routes(self) -> list[Route]:
-        """One route for all of them."""
         return [Route("/live-models/{token}/{name}", self.respond)]
 
     def respond(self, request: Request) -> Response:

@@ -84,7 +84,6 @@ class LiveFileRoutes:
         self._making = threading.Lock()
 
     def routes(self) -> list[Route]:
-        """One route for all of them."""
         return [Route("/live-files/{version}/{name}", self.respond)]
 
     def respond(self, request: Request) -> Response:

@@ -25,7 +25,6 @@ class RepeatFilter(logging.Filter):
         self._since, self._count = 0.0, 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write it."""
         if record.levelno < logging.WARNING:
             return True
         with self._lock:

@@ -54,7 +54,6 @@ class RefuseVisitorsMiddleware:
         self.app, self.limit = app, limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or let the app answer."""
         if scope["type"] == "lifespan" or not self.is_short() or self.close_idle_sessions():
             return await self.app(scope, receive, send)
         _log.warning("Too few files can still be opened: visitors who come are refused.")
@@ -80,7 +79,6 @@ class RefuseVisitorsMiddleware:
 
 
 def _open_file_count() -> int:
-    """How many files this process has open."""
     try:
         return len(os.listdir("/dev/fd"))  # noqa: PTH208 - asked at every request, and a list of paths takes ten times as long
     except FileNotFoundError:

@@ -44,7 +44,6 @@ class RenderSlots:
 
     @property
     def waiting_count(self) -> int:
-        """How many wait."""
         return len(self._queues[0]) + len(self._queues[1])
 
     def _next_request(self) -> object:

@@ -31,7 +31,6 @@ class RefuseForeignMiddleware:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or let the app answer."""
         if scope["type"] == "lifespan" or not (reason := refusal_of_request(scope)):
             return await self.app(scope, receive, send)
         _log.warning(reason)

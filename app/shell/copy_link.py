@@ -136,11 +136,6 @@ def share_buttons_row(slug: str) -> DeltaGenerator:
     return row
 
 
-def handout_page_url(settings: ReportSettings, **more: str) -> str:
-    """Where the report of this photo and model is in this app, with the rollout's settings and `more`; empty when nobody knows."""
-    return page_url({**non_default_settings(settings), **more})
-
-
 def non_default_settings(settings: ReportSettings) -> dict[str, Any]:
     """What a report's address says of its settings, by control; None for those that are as usual."""
     return {

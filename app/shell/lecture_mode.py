@@ -103,7 +103,6 @@ def _previous_and_next(text: texts.Prose, row: PageRow, pages: dict[str, Streaml
 
 
 def _page_menu(text: texts.Prose, row: PageRow, pages: dict[str, StreamlitPage]) -> None:
-    """A menu of all pages."""
     there = st.menu_button(text["pages"], list(pages), key="to_page", icon=":material/menu:",
                            format_func=texts.prose("menu").__getitem__)  # fmt: skip
     if there not in (None, row.slug):

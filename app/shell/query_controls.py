@@ -121,7 +121,6 @@ def _scaled_width(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _option_in_any_language(text: texts.Prose, key: str, options: list[str], name: str) -> str | None:
-    """The option that is called `name` in some language."""
     for lang in texts.LANGUAGES:
         there = texts.prose(text.page, lang)
         for option in options:

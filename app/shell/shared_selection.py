@@ -67,7 +67,6 @@ def _choose(key: str, value: Any) -> None:
 
 
 def forget_selected_value(key: str) -> None:
-    """What was chosen is not there in this model: it is forgotten."""
     _chosen().pop(key, None)
     st.session_state.get(DRAWN_STATE, {}).pop(key, None)
 

@@ -49,5 +49,4 @@ class ModelRef:
         return self.outermost if SIZE.fullmatch(self.outermost) else ""
 
     def with_variant(self, variant: str) -> ModelRef:
-        """This model, varied."""
         return replace(self, variant=f"{self.variant}~{variant}" if self.variant else variant)

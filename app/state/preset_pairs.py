@@ -43,6 +43,5 @@ class PairPicture(NamedTuple):
 
 
 def preset_pair_picture(preset: PresetPair) -> PairPicture:
-    """The picture that was made beforehand."""
     own = PICTURES / f"{preset.key}.webp"
     return PairPicture(own, False) if own.is_file() else PairPicture(PICTURES / f"example-{preset.picture}.webp", True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import vitcore
 from app.state.memory import memory_cache
 from app.state.model_ref import ModelRef
 from app.state.models import loaded_models, model_weights
@@ -156,9 +157,8 @@ def _quiz_material(vit: Vit, rec: Recording, seed: int, mask_outliers: bool) -> 
 @memory_cache.cached
 def _quiz_photo(model: str, name: str, mask_outliers: bool, _vit: Vit) -> QuizPhoto:
     """A photo of the gallery through the model, as others are compared with."""
-    from vitcore.forward.recording import record
     from vitcore.quiz.quiz_data import mask_outliers_in_recording, quiz_photo
 
     with memory_cache.CACHE.reserve(loaded_models.model_size(_vit).pass_bytes):
-        rec = record(_vit, sample_photos.SAMPLES / f"{name}.jpg")
+        rec = vitcore.record(_vit, sample_photos.SAMPLES / f"{name}.jpg")
         return quiz_photo(_vit, name, mask_outliers_in_recording(rec) if mask_outliers else rec)

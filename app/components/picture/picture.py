@@ -61,7 +61,6 @@ _SCALE = st.components.v2.component(
 
 
 def map_scale_bar(scale: ColourScale, key: str) -> None:
-    """The colour bar of a map on a photo."""
     colour_strip(scale.colours, scale.low, scale.high, scale.unit, key)
 
 

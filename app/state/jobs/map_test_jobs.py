@@ -15,13 +15,13 @@ from vitcore.assets import asset_path
 from vitcore.figures.drawing import Drawing
 from vitcore.figures.theme_colours import Mode
 from vitcore.models.model_cards import DEFAULT_MODEL
+from vitcore.models.vit import Vit, no_classes_error
 
 if TYPE_CHECKING:
     from vitcore.faithfulness.map_test_tables import PlausibilityMeans
     from vitcore.faithfulness.method_ranking import MethodDeletionScores, PhotoDeletion
     from vitcore.faithfulness.weight_randomisation import RandomisationTest
     from vitcore.forward.recording import Recording
-    from vitcore.models.load_model import Vit
 
 BATCH = 8  # images that are run together
 CHANCE_ORDERS = 4  # whose mean is drawn at once; places take more, which are drawn when asked for
@@ -63,14 +63,11 @@ def shipped_tests() -> ShippedTests:
 
 
 def has_shipped_tests(vit: Vit) -> bool:
-    """Whether the tests of this model ship."""
     return vit.name == DEFAULT_MODEL
 
 
 def why_not_testable(vit: Vit) -> str:
     """Why maps can't be tested by this model's answers, as a sentence; "" where they can."""
-    from vitcore.models.vit import no_classes_error
-
     return "" if vit.labels else str(no_classes_error(vit))
 
 
@@ -227,7 +224,6 @@ def ranking_sentences(fill: str, method: str = "") -> tuple[str, str]:
 
 
 def deletion_drawing(photo_result: PhotoDeletion, insertion: bool, mode: Mode, narrow: bool) -> Drawing:
-    """Deletion, or insertion, drawn."""
     from vitcore.faithfulness.map_test_results_as_charts import photo_deletion_chart
 
     return photo_deletion_chart(photo_result, insertion, mode, narrow)

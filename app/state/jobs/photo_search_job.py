@@ -43,12 +43,10 @@ class FoundPhoto(NamedTuple):
 
 
 def max_searched_photos() -> int:
-    """How many photos of a visitor's are looked at."""
     return MOST["public" if permissions.is_public() else "local"]
 
 
 def gallery_index_if_made(vit: Vit) -> PhotoIndex | None:
-    """The gallery's index, where somebody has asked for it."""
     return memory_cache.cached_value_or_none(gallery_index, vit.name)
 
 
@@ -61,7 +59,6 @@ def gallery_index(model: str, _vit: Vit, _on_progress: Progress) -> PhotoIndex:
 
 
 def own_index_if_made(vit: Vit, own_photos: Own) -> PhotoIndex | None:
-    """This visitor's index of these photos, where it was made."""
     key, index = visitor_storage.kept_for_visitor(KIND) or (None, None)
     return index if key == _own_key(vit, own_photos) else None
 

@@ -19,6 +19,7 @@ from app.state.reports import model_facts
 from vitcore.errors import system_error_reason
 from vitcore.images import Photo, PhotoError, open_photo
 from vitcore.models.model_cards import ModelError
+from vitcore.report.folder_or_zip import OutputTooLargeError, ZipWriter
 from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ class ZipJob(StoppableJob):
 
     @property
     def is_finished(self) -> bool:
-        """Whether it can be downloaded."""
         return self.size > 0
 
     def fail(self, error: OSError) -> None:
@@ -54,7 +54,6 @@ class ZipJob(StoppableJob):
             self.file.close()
 
     def finish(self) -> None:
-        """Close the file with what is in it."""
         with self.lock:
             if not self.is_finished and self.bundle.photos and not self.file.closed:
                 self.run_number += 1
@@ -66,7 +65,6 @@ class ZipJob(StoppableJob):
                 self.bundle.vit = None  # type: ignore[assignment]  # a file that is finished keeps no model from making way
 
     def data(self) -> bytes:
-        """The finished file."""
         with self.lock:
             self.file.seek(0)
             return bytes(self.file.read())
@@ -84,7 +82,6 @@ def has_begun_zip() -> bool:
 
 def start_zip_job(model: str, photos: list[tuple[str, bytes]], settings: ReportSettings, are_samples: bool) -> str:
     """Begin a ZIP file; the one there was is thrown away. Returns what went wrong, or nothing."""
-    from vitcore.report.folder_or_zip import ZipWriter
     from vitcore.report.report_bundle import ReportBundleWriter
 
     discard_zip_job()
@@ -105,7 +102,6 @@ def start_zip_job(model: str, photos: list[tuple[str, bytes]], settings: ReportS
 
 
 def discard_zip_job() -> None:
-    """Throw this visitor's ZIP file away."""
     visitor_storage.discard_for_visitor("batch")
     if old := current_zip_job():
         st.session_state["_batch"] = None
@@ -116,8 +112,6 @@ def discard_zip_job() -> None:
 
 def add_reports_to_zip(job: ZipJob) -> Iterator[int]:
     """Add one photo after another and finish; yields how many are done. Damaged photos are named and left out."""
-    from vitcore.report.folder_or_zip import OutputTooLargeError
-
     job.run_number = run_number = job.run_number + 1
     for place, (name, data) in enumerate(job.photos[job.done_count :], start=job.done_count + 1):
         made, problem = None, ""

@@ -75,12 +75,10 @@ _starting = threading.Lock()
 
 
 def last_measurement(vit: Vit, training: bool) -> SpeedMeasurement | None:
-    """The last measurement of this model."""
     return _measurements.get((vit.name, training))
 
 
 def running_measurement() -> SpeedMeasurement | None:
-    """The one that is under way, of whatever model."""
     return next((one for one in _measurements.values() if one.is_running), None)
 
 

@@ -31,14 +31,12 @@ class DelayedDeletionStorage:
         storage.load_and_get_id, storage.delete_file = self.load, self.delete
 
     def load(self, *args: Any, **kwargs: Any) -> str:
-        """A file that is needed, and so may stay."""
         with self._lock:
             file_id: str = self._load(*args, **kwargs)
             self._due.pop(file_id, None)
             return file_id
 
     def delete(self, file_id: str) -> None:
-        """A file that nobody needs any more."""
         with self._lock:
             self._due[file_id] = time.monotonic() + DELAY_S
         self.let_go()

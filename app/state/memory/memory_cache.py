@@ -46,7 +46,6 @@ def is_out_of_device_memory(error: RuntimeError) -> bool:
 
 
 def memory_budget_bytes() -> int:
-    """The budget in bytes."""
     try:
         return int(float(os.environ["INSIDE_VIT_MEMORY_GB"]) * GB)
     except (KeyError, ValueError):
@@ -54,7 +53,6 @@ def memory_budget_bytes() -> int:
 
 
 def process_memory_bytes() -> int:
-    """Memory that this process takes, in bytes."""
     return int(psutil.Process().memory_info().rss)
 
 
@@ -122,7 +120,6 @@ class MemoryCache:
             return value
 
     def peek(self, key: Key) -> Any:
-        """What is kept under the key, or None."""
         entry = self._find(key)
         return None if entry is None else entry.value
 
@@ -247,7 +244,6 @@ class MemoryCache:
             self.drop(lambda key: not self._entries[key].pinned)
 
     def clear(self) -> None:
-        """Throw everything away."""
         self.drop(lambda key: True)
 
 

@@ -104,7 +104,6 @@ class PendingUploadManager:
             memory_cache.CACHE.release(size)
 
     def add(self, session_id: str, file: Any) -> None:
-        """A file that is here."""
         with self._lock:
             self._forget(session_id, file.file_id)
             self._streamlit[0](session_id, file)
@@ -113,13 +112,11 @@ class PendingUploadManager:
             memory_cache.CACHE.hold(len(file.data), force=True)
 
     def remove(self, session_id: str, file_id: str) -> None:
-        """A file that is not wanted any more."""
         with self._lock:
             self._streamlit[1](session_id, file_id)
             self._forget(session_id, file_id)
 
     def remove_visit(self, session_id: str) -> None:
-        """All files of a visit that has ended."""
         with self._lock:
             self._streamlit[2](session_id)
             self._addresses.pop(session_id, None)
@@ -128,7 +125,6 @@ class PendingUploadManager:
                 self._forget(visit, file_id)
 
     def claim(self, session_id: str, file_ids: Sequence[str]) -> Any:
-        """Files that a control takes."""
         with self._lock:
             for file_id in file_ids:
                 if file := self._files.get((session_id, file_id)):
@@ -173,7 +169,6 @@ class GuardUploadsMiddleware:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or let Streamlit answer."""
         found = ADDRESS.search(scope["path"]) if scope["type"] == "http" and scope["method"] in ("PUT", "DELETE") else None
         uploads = limit_upload_memory() if found else None
         if found is None or uploads is None:

@@ -37,7 +37,6 @@ _watchman: threading.Thread | None = None
 
 
 def visitor_id() -> str:
-    """This visitor's name."""
     name: str = st.session_state.get("_visitor") or _returning_visitor() or secrets.token_hex(8)
     st.session_state["_visitor"] = name
     sessions = _last_visits.get(name, (set(), 0))[0] | {session_id()}
@@ -83,19 +82,16 @@ def keep_for_visitor(kind: str, value: Any) -> None:
 
 
 def kept_for_visitor(kind: str) -> Any:
-    """What this visitor brought, or None."""
     name = st.session_state.get("_visitor")
     return memory_cache.CACHE.peek((kind, name)) if name else None
 
 
 def discard_for_visitor(kind: str) -> None:
-    """Throw away what this visitor brought."""
     cache_key = (kind, st.session_state.get("_visitor"))
     memory_cache.CACHE.drop(lambda key: key == cache_key)
 
 
 def forget_visitor(name: str) -> None:
-    """Throw away all that is kept of a visitor."""
     _last_visits.pop(name, None)
     for one in [one for one, whose in list(_tickets.items()) if whose == name]:
         _tickets.pop(one, None)
@@ -105,7 +101,6 @@ def forget_visitor(name: str) -> None:
 
 
 def departed_visitors(now: float) -> list[str]:
-    """The names of visitors who have left."""
     left = []
     for name, (sessions, last) in list(_last_visits.items()):
         active = {one for one in sessions if one and runtime.exists() and runtime.get_instance().is_active_session(one)}
@@ -117,7 +112,6 @@ def departed_visitors(now: float) -> list[str]:
 
 
 def _start_watchman() -> None:
-    """Have a watchman while there are visitors."""
     global _watchman
     with _watch:
         if _watchman is None or not _watchman.is_alive():

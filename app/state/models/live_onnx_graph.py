@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+import vitcore
 from app import texts
 from app.state.memory import memory_cache
 from app.state.model_ref import ModelRef
@@ -42,7 +43,6 @@ class LiveGraph:
     folder: save_and_unzip_upload.TemporaryFolder | None = None  # of a copy that lies nowhere else
 
     def is_unchanged_since_comparison(self) -> bool:
-        """Whether the file is there and as it was."""
         return run_status.file_size_and_time(self.weights) == self.size_and_mtime != run_status.VANISHED
 
 
@@ -131,12 +131,11 @@ def _copy(vit: Vit) -> tuple[Path | None, save_and_unzip_upload.TemporaryFolder 
 
 def _compare(vit: Vit, graph: bytes, file: Path) -> float:
     """The largest difference of the graph's logits from PyTorch's, on noise. Raises: LiveModelError, where they are not equal."""
-    from vitcore.forward.recording import record
     from vitcore.onnx_graph.run_graph import run_onnx_graph
 
     high, wide = vit.grid.image_px
     noise = np.random.default_rng(0).integers(0, 256, (high, wide, 3), np.uint8)
-    rec = record(vit, Image.fromarray(noise))
+    rec = vitcore.record(vit, Image.fromarray(noise))
     mean, std = np.array(vit.mean, np.float32), np.array(vit.std, np.float32)
     pixels = (rec.model_input.pixels / np.float32(255) - mean) / std
     found = run_onnx_graph(graph, file, np.ascontiguousarray(pixels.transpose(2, 0, 1)[None], np.float32))

@@ -75,7 +75,6 @@ def loaded_model(name: str) -> Vit:
 
 
 def is_model_loaded(name: str) -> bool:
-    """Whether a model is in memory, by its `ModelRef`."""
     return memory_cache.CACHE.peek(_cache_key(name)) is not None
 
 
@@ -107,7 +106,6 @@ def load_model_variant(vit: Vit, variant: str) -> Vit:
 
 
 def _make_variant(ref: ModelRef) -> Vit:
-    """What `variant` asks for."""
     from vitcore.models import load_model
     from vitcore.models.random_weights import with_random_weights
 
@@ -161,7 +159,6 @@ def _reserve(name: str, weights: int, one_photo: int = 0) -> None:
 
 
 def model_size(vit: Vit) -> ModelSize:
-    """What a model that is here takes."""
     from vitcore.models.model_size import size_of_module
 
     return size_of_module(vit.module, vit.structure)

@@ -80,13 +80,11 @@ class ComponentsNeeded(NamedTuple):
 
 
 def components_needed(components: PrincipalComponents) -> ComponentsNeeded:
-    """How many components it takes."""
     half, most = (filters.components_for_variance(components.variance, share) for share in (0.5, MAX_COMPONENTS))
     return ComponentsNeeded(half, most, MAX_COMPONENTS)
 
 
 def component_tiles(components: PrincipalComponents, count: int, scale: str = "symmetric") -> NDArray[np.uint8]:
-    """The first components as pictures."""
     return filters.components_as_picture(components.vectors[:count], scale)
 
 
@@ -113,6 +111,13 @@ def position_similarity(model: str, rows: int = 0, cols: int = 0, method: str = 
     return position_embeddings.position_similarity(load_model.resample_positions(vit, rows, cols, method) if rows else table)
 
 
+def known_cosines(model: str, *sizes_and_method: Any) -> NDArray[np.float64]:
+    """The same of a model that has a table of positions."""
+    cosine = position_similarity(model, *sizes_and_method)
+    assert cosine is not None, "only asked for models that have positions"
+    return cosine
+
+
 class InterpolatedPosition(NamedTuple):
     """Cosines (N,) of one position with all of a larger grid, interpolated as the paper does and as timm does."""
 
@@ -126,14 +131,12 @@ class InterpolatedPosition(NamedTuple):
 
     @property
     def largest_difference(self) -> float:
-        """The largest difference of the two, either way."""
         return float(abs(self.difference).max())
 
 
 def interpolated_position(model: str, patches_per_side: int, position: int) -> InterpolatedPosition:
     """The cosines of a `position` among `patches_per_side` × `patches_per_side`, in both ways of interpolation."""
-    paper, timm = (position_similarity(model, patches_per_side, patches_per_side, way) for way in ("paper", "timm"))
-    assert paper is not None and timm is not None, "only asked for models that have positions"
+    paper, timm = (known_cosines(model, patches_per_side, patches_per_side, way) for way in ("paper", "timm"))
     return InterpolatedPosition(paper[position], timm[position])
 
 
@@ -144,7 +147,6 @@ def nearest_position(model: str, patch: int) -> tuple[int, float] | None:
 
 
 def random_position_cosines(count: int, width: int) -> NDArray[np.float64]:
-    """The cosines (N, N) of as many random position embeddings."""
     return position_embeddings.position_similarity(position_embeddings.random_position_embeddings(count, width))
 
 
@@ -176,31 +178,24 @@ def position_embedding(vit: Vit, patch: int) -> NDArray[np.float32] | None:
 
 @memory_cache.cached
 def mirror_symmetries(model: str) -> list[MirrorSymmetry]:
-    """The mirror patterns among a model's positions."""
-    cosine = position_similarity(model)
-    assert cosine is not None, "only asked for models that have positions"
-    return position_embeddings.mirror_symmetries(cosine, loaded_models.loaded_model(model).grid)
+    return position_embeddings.mirror_symmetries(known_cosines(model), loaded_models.loaded_model(model).grid)
 
 
 @memory_cache.cached
 def same_line_and_aslant_cosines(model: str) -> tuple[float, float]:
     """The mean cosine of positions `PATCHES_APART` in one row or column, and of others; NaN where there are none."""
-    cosine = position_similarity(model)
-    assert cosine is not None, "only asked for models that have positions"
-    return position_embeddings.cosines_some_patches_apart(cosine, loaded_models.loaded_model(model).grid, PATCHES_APART)
+    grid = loaded_models.loaded_model(model).grid
+    return position_embeddings.cosines_some_patches_apart(known_cosines(model), grid, PATCHES_APART)
 
 
 @memory_cache.cached
 def most_similar_pair(model: str) -> tuple[int, int, float] | None:
     """The two positions that are most alike, and their cosine; None of one position."""
-    cosine = position_similarity(model)
-    assert cosine is not None, "only asked for models that have positions"
+    cosine = known_cosines(model)
     return position_embeddings.most_similar_pair(cosine) if len(cosine) > 1 else None
 
 
 @memory_cache.cached
 def similarity_tiles_png(model: str, mode: Any) -> bytes:
-    """The picture of all similarity tiles, as a PNG file."""
-    cosine = position_similarity(model)
-    assert cosine is not None, "only asked for models that have positions"
-    return encode_png_or_jpeg(similarity_mosaic(cosine, loaded_models.loaded_model(model).grid, gutter=False, mode=mode))[0]
+    grid = loaded_models.loaded_model(model).grid
+    return encode_png_or_jpeg(similarity_mosaic(known_cosines(model), grid, gutter=False, mode=mode))[0]

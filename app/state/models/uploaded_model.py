@@ -17,6 +17,7 @@ from app.state.memory import memory_cache, visitor_storage
 from app.state.model_ref import ModelRef
 from app.state.models import save_and_unzip_upload
 from vitcore.models.checkpoint_inspection.open_questions import answer_text
+from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import read_class_names
 from vitcore.models.model_cards import OWN_FILE, ModelCard, ModelError
 
 if TYPE_CHECKING:
@@ -162,8 +163,6 @@ def choose_model_part(model: UploadedModel, part: str) -> str | None:
 
 def read_class_labels(model: UploadedModel, upload: Any) -> str | None:
     """Names of the classes from a file that was dropped: None, or the sentence that says why not."""
-    from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import read_class_names
-
     folder = None
     try:
         folder, path = save_and_unzip_upload.save_upload_to_folder(upload, LABELS_LIMIT_MB)
@@ -204,12 +203,10 @@ def load_uploaded_model(version: str) -> Vit:
 
 
 def set_opening_options(model: UploadedModel, options: OpeningOptions) -> None:
-    """From now on it is opened like this."""
     model.options, model.version = options, str(ModelRef(MODEL_ID, f"{visitor_storage.visitor_id()}.{next(_openings)}"))
 
 
 def drop_cached_results(version: str) -> None:
-    """Throw away all that was made of one opening."""
     if version:
         memory_cache.CACHE.drop(lambda key: version in key)
 

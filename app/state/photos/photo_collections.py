@@ -38,7 +38,6 @@ class PhotoCollection(NamedTuple):
 
     @property
     def smallest_class_size(self) -> int:
-        """Photos of the smallest class."""
         return min(self.labels.count(label) for label in range(len(self.names)))
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,10 @@ import vitcore
 from app.state.memory import memory_cache
 from app.state.recordings import cached_outliers
 from vitcore.analysis import head_descriptions
-from vitcore.analysis.attention_as_bytes import LEAST, SPAN, WORST, encode_weights
+from vitcore.analysis.attention_as_bytes import LEAST as BYTE_SMALLEST_NONZERO  # noqa: F401 - of weights as bytes, for pages
+from vitcore.analysis.attention_as_bytes import SPAN as BYTE_OCTAVES  # noqa: F401
+from vitcore.analysis.attention_as_bytes import WORST as BYTE_MAX_RELATIVE_ERROR  # noqa: F401
+from vitcore.analysis.attention_as_bytes import encode_weights
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.head_descriptions import OUTLIER_SHARE, HeadDescription
 from vitcore.analysis.rollout import rollout_matrix, transition_matrix
@@ -84,10 +87,8 @@ def exact_weight_bytes(rec: vitcore.Recording, block: int | None, tokens: tuple[
 @memory_cache.cached
 def describe_heads(rec: vitcore.Recording, blocks: tuple[int, ...]) -> dict[int, list[HeadDescription]]:
     """Every head's numbers and words, by block."""
-    from vitcore.analysis.head_descriptions import describe_heads
-
     tokens, px, left_px = cached_outliers.find_outlier_tokens(rec).tokens, rec.distance_px, rec.distance_renormalised_px
-    return {b: describe_heads(rec.maps[b], px[b], left_px[b], rec.grid, tokens) for b in blocks}
+    return {b: head_descriptions.describe_heads(rec.maps[b], px[b], left_px[b], rec.grid, tokens) for b in blocks}
 
 
 def _whole_percent(share: float) -> float:
@@ -117,7 +118,6 @@ def head_card_texts(rec: vitcore.Recording, named_prefixes: int) -> dict[int, li
 
 
 def head_word_thresholds(grid: Grid) -> dict[str, str]:
-    """The thresholds by which heads are called what they are, on this grid."""
     px = uniform_distance_px(grid)
     return {
         "sink": percent(head_descriptions.SINK_SHARE, 0), "even": percent(head_descriptions.EVEN_ENTROPY_SHARE, 0),
@@ -128,21 +128,7 @@ def head_word_thresholds(grid: Grid) -> dict[str, str]:
     }  # fmt: skip
 
 
-class ByteCoding(NamedTuple):
-    """Weights as bytes: the powers of two they span, the largest relative error, and what less is 0."""
-
-    octaves: float
-    max_relative_error: float
-    smallest_nonzero: float
-
-
-def attention_byte_coding() -> ByteCoding:
-    """That of `vitcore.analysis.attention_as_bytes`."""
-    return ByteCoding(SPAN, WORST, LEAST)
-
-
 def attention_thumbnail_shape(rec: vitcore.Recording) -> tuple[int, int]:
-    """Rows and columns of a thumbnail."""
     return min(rec.grid.rows, THUMBNAIL_CELLS), min(rec.grid.cols, THUMBNAIL_CELLS)
 
 

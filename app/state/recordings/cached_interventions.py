@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import vitcore
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from app.state.photos import sample_photos
 from app.state.recordings.covered_photos import ChangedPass
 from vitcore.assets import SAMPLES
 from vitcore.models.model_cards import ModelError
+from vitcore.models.vit import Vit
 from vitcore.translation import say
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
-    from vitcore.interventions.activation_patching import ActivationPatching
-    from vitcore.interventions.activations import Activations
     from vitcore.interventions.component_switches import Component
-    from vitcore.models.load_model import Vit
 
 REPLACEMENTS = ("zero", "mean", "uniform")
 OF_TOKENS = ("positions", "registers", "class_token")  # components that are not of one layer
@@ -40,10 +39,8 @@ class StrongestHead(NamedTuple):
 
 def switchable_components(vit: Vit, replacement: str) -> list[Component]:
     """What can be switched off in this model, by a replacement; empty where nothing can (`why_nothing_switchable`)."""
-    from vitcore.interventions.component_switches import switchable_components
-
     try:
-        return list(switchable_components(vit, replacement))  # type: ignore[arg-type]
+        return list(vitcore.switchable_components(vit, replacement))  # type: ignore[arg-type]
     except ModelError:
         return []
 
@@ -73,11 +70,9 @@ def encode_components(names: list[str]) -> str:
 @memory_cache.cached
 def switched_pass(rec: Recording, code: str, replacement: str, mask_outliers: bool, _vit: Vit) -> ChangedPass:
     """One forward pass without some components; `mask_outliers`: its outlier tokens are masked in both maps. Raises: ModelError."""
-    from vitcore.interventions.component_switches import switch_off
-
     names = code.split(BETWEEN) if code else []
     mean = _gallery_mean(_vit, _mean_names(names)) if replacement == "mean" else None
-    return _changed_pass(switch_off(_vit, names, replacement, mean), rec, mask_outliers, _vit)  # type: ignore[arg-type]
+    return _changed_pass(vitcore.switch_off(_vit, names, replacement, mean), rec, mask_outliers, _vit)  # type: ignore[arg-type]
 
 
 def _changed_pass(changed: Vit, rec: Recording, mask_outliers: bool, vit: Vit) -> ChangedPass:
@@ -90,6 +85,12 @@ def _changed_pass(changed: Vit, rec: Recording, mask_outliers: bool, vit: Vit) -
     outliers = outliers_in_recording(made).patches.tolist()
     shown = mask_outlier_tokens(made) if mask_outliers else made
     return ChangedPass(made.logits, shown.rollout(), shown.pooled_attention(vit.blocks - 1), outliers)
+
+
+def _model_input(vit: Vit, rec: Recording) -> Any:
+    from vitcore.forward.recording import to_model_input
+
+    return to_model_input(vit, rec.model_input.numbers)
 
 
 def switched_off_arrays(names: list[str], vit: Vit) -> dict[str, NDArray[np.bool_]]:
@@ -112,50 +113,40 @@ def _mean_names(names: list[str]) -> list[str]:
     return [*found, *tokens, *(["z"] if any("H" in name for name in names) else [])]
 
 
-def _gallery_mean(vit: Vit, names: list[str]) -> Activations:
-    """Activations averaged over the photos of the gallery."""
+def _gallery_mean(vit: Vit, names: list[str]) -> vitcore.Activations:
     import torch
-
-    from vitcore.interventions.activations import Activations
 
     means = {name: torch.from_numpy(_layer_means(vit.name, name)) for name in names}
     values = {(name, layer): one for name, layers in means.items() for layer, one in enumerate(layers)}
     compute: dict[Any, Any] = {key: value.clone for key, value in values.items()}
-    return Activations(vit.name, torch.zeros(1, 0), vit.blocks, compute)
+    return vitcore.Activations(vit.name, torch.zeros(1, 0), vit.blocks, compute)
 
 
 @memory_cache.cached
 def _layer_means(model: str, name: str) -> NDArray[np.float32]:
     """(L, 1, T, …) of an activation, the mean over the gallery."""
-    from vitcore.interventions.mean_activations import mean_activations
-
     vit = loaded_models.loaded_model(model)
     with memory_cache.CACHE.reserve(2 * loaded_models.model_size(vit).pass_bytes):
         photos = [SAMPLES / f"{row['id']}.jpg" for row in sample_photos.sample_photo_rows()]
-        mean = mean_activations(vit, photos, [name])
+        mean = vitcore.mean_activations(vit, photos, [name])
     return np.stack([mean[name, layer].cpu().numpy() for layer in range(vit.blocks)])
 
 
 @memory_cache.cached
 def head_drops(rec: Recording, replacement: str, _vit: Vit, _progress: Progress) -> NDArray[np.float32]:
     """(L, H) by how much the likeliest class's logit falls without each head, one head at a time. Raises: ModelError."""
-    from vitcore.forward.recording import to_model_input
-    from vitcore.interventions.head_ablation import head_ablation
-
     mean = _gallery_mean(_vit, ["z"]) if replacement == "mean" else None
     with memory_cache.CACHE.reserve(2 * loaded_models.model_size(_vit).pass_bytes):
-        x = to_model_input(_vit, rec.model_input.numbers)
-        return -head_ablation(_vit, x, int(rec.logits.argmax()), replacement, mean, _progress, inputs="normalised")  # type: ignore[arg-type]
+        x, target = _model_input(_vit, rec), int(rec.logits.argmax())
+        return -vitcore.head_ablation(_vit, x, target, replacement, mean, _progress, inputs="normalised")  # type: ignore[arg-type]
 
 
 def head_drops_if_made(rec: Recording, replacement: str) -> NDArray[np.float32] | None:
     """The drops of all heads (L, H) where every head has been tried already, else None."""
-    found: NDArray[np.float32] | None = memory_cache.cached_value_or_none(head_drops, rec, replacement)
-    return found
+    return memory_cache.cached_value_or_none(head_drops, rec, replacement)
 
 
 def strongest_head(drops: NDArray[np.float32]) -> StrongestHead:
-    """The head that the answer loses most without."""
     layer, head = divmod(int(drops.argmax()), drops.shape[1])
     return StrongestHead(layer, head, float(drops[layer, head]))
 
@@ -166,7 +157,7 @@ def readout_tokens(rec: Recording) -> list[int]:
 
 
 @memory_cache.cached
-def patched_by_depth(rec: Recording, other: Recording, _vit: Vit) -> ActivationPatching:
+def patched_by_depth(rec: Recording, other: Recording, _vit: Vit) -> vitcore.ActivationPatching:
     """Two groups of tokens taken from another photo's pass after each layer: those that the answer is read from (where they are
     no patches), and all patches. Raises: ModelError."""
     prefix, patches = readout_tokens(rec), range(rec.grid.prefix, rec.grid.tokens)
@@ -187,45 +178,33 @@ def patched_squares(rec: Recording, other: Recording, side: int, _vit: Vit, _pro
 
 def patched_squares_if_made(rec: Recording, other: Recording, side: int) -> NDArray[np.float32] | None:
     """The patched squares (L, rows, cols) where they have been computed already, else None."""
-    found: NDArray[np.float32] | None = memory_cache.cached_value_or_none(patched_squares, rec, other, side)
-    return found
+    return memory_cache.cached_value_or_none(patched_squares, rec, other, side)
 
 
-def _patched(rec: Recording, other: Recording, groups: list, vit: Vit, progress: Progress | None) -> ActivationPatching:
-    from vitcore.forward.recording import to_model_input
-    from vitcore.interventions.activation_patching import activation_patching
-
-    x, y = (to_model_input(vit, one.model_input.numbers) for one in (rec, other))
+def _patched(rec: Recording, other: Recording, groups: list, vit: Vit, progress: Progress | None) -> vitcore.ActivationPatching:
+    x, y = _model_input(vit, rec), _model_input(vit, other)
     with memory_cache.CACHE.reserve(2 * loaded_models.model_size(vit).pass_bytes):
-        return activation_patching(vit, x, y, groups, progress=progress, inputs="normalised")
+        return vitcore.activation_patching(vit, x, y, groups, progress=progress, inputs="normalised")
 
 
 @memory_cache.cached
 def _direction(rec: Recording, other: Recording, layer: int, _vit: Vit) -> NDArray[np.float32]:
     """(T, D) from this photo's residual stream after a layer to the other's. Raises: ModelError."""
-    from vitcore.forward.recording import to_model_input
-    from vitcore.interventions.steering import steering_direction
-
-    x, y = (to_model_input(_vit, one.model_input.numbers) for one in (rec, other))
+    x, y = _model_input(_vit, rec), _model_input(_vit, other)
     with memory_cache.CACHE.reserve(2 * loaded_models.model_size(_vit).pass_bytes):
-        found: NDArray[np.float32] = steering_direction(_vit, towards=y, away=x, layer=layer, inputs="normalised").cpu().numpy()
-    return found
+        return vitcore.steering_direction(_vit, towards=y, away=x, layer=layer, inputs="normalised").cpu().numpy()
 
 
 @memory_cache.cached
 def steered_logits(rec: Recording, other: Recording, layer: int, scale_percent: int, _vit: Vit) -> NDArray[np.float32]:
     """Logits of this photo, its residual stream moved towards the other's after a layer. Raises: ModelError."""
-    from vitcore.forward.recording import to_model_input
-    from vitcore.interventions.steering import steering_sweep
-
-    x = to_model_input(_vit, rec.model_input.numbers)
     with memory_cache.CACHE.reserve(loaded_models.model_size(_vit).pass_bytes):
-        return steering_sweep(_vit, x, _direction(rec, other, layer, _vit), layer, [scale_percent / 100], inputs="normalised")[0]
+        return vitcore.steering_sweep(
+            _vit, rec.model_input, _direction(rec, other, layer, _vit), layer, [scale_percent / 100]
+        )[0]
 
 
 @memory_cache.cached
 def steered_pass(rec: Recording, other: Recording, layer: int, scale_percent: int, _vit: Vit) -> ChangedPass:
     """A pass steered towards the other photo's residual stream: its answer and maps. Raises: ModelError."""
-    from vitcore.interventions.steering import steer
-
-    return _changed_pass(steer(_vit, _direction(rec, other, layer, _vit), layer, scale_percent / 100), rec, False, _vit)
+    return _changed_pass(vitcore.steer(_vit, _direction(rec, other, layer, _vit), layer, scale_percent / 100), rec, False, _vit)

@@ -45,7 +45,6 @@ def mask_outlier_weights(rec: vitcore.Recording, weights: NDArray) -> NDArray:
 
 @memory_cache.cached
 def find_outlier_tokens(rec: vitcore.Recording) -> OutlierTokens:
-    """The outlier tokens of a photo."""
     from vitcore.forward.mask_outliers import outliers_in_recording
 
     return outliers_in_recording(rec)

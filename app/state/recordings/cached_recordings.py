@@ -26,9 +26,7 @@ KEEP_MAPS_MB = 48  # all heads of all blocks are kept when they fit in this; els
 @memory_cache.cached
 def _recording(model: str, key: str, all_blocks: bool, _photo: Photo, _record: Any = None) -> vitcore.Recording:
     """What one forward pass left: all there is of a small model; else what the rest can be made of again."""
-    from vitcore.forward.recording import record
-
-    vit, make = loaded_models.loaded_model(model), _record or record
+    vit, make = loaded_models.loaded_model(model), _record or vitcore.record
     if all_blocks:
         return make(vit, _photo, maps=range(vit.blocks), fusions=("mean", "max", "min"))
     with memory_cache.CACHE.reserve(loaded_models.model_size(vit).pass_bytes):
@@ -37,24 +35,21 @@ def _recording(model: str, key: str, all_blocks: bool, _photo: Photo, _record: A
 
 @memory_cache.cached
 def _heads(rec: vitcore.Recording, block: int) -> NDArray[np.float16]:
-    """The maps of one block of a large model."""
     from vitcore.forward.query_key import recompute_heads
-    from vitcore.forward.recording import record
 
     if rec.query_key:
         return recompute_heads(rec.query_key, block)
-    return record(loaded_models.loaded_model(rec.model), rec.photo, maps=[block], fusions=()).maps[block]
+    return vitcore.record(loaded_models.loaded_model(rec.model), rec.photo, maps=[block], fusions=()).maps[block]
 
 
 @memory_cache.cached
 def _fused(rec: vitcore.Recording, fusion: Any) -> NDArray[Any]:
     """All blocks' heads of a large model, fused in another way than by their mean."""
     from vitcore.forward.query_key import recompute_fused_heads
-    from vitcore.forward.recording import record
 
     if rec.query_key:
         return recompute_fused_heads(rec.query_key, fusion)
-    return record(loaded_models.loaded_model(rec.model), rec.photo, fusions=(fusion,), store="query_key").fused[fusion]
+    return vitcore.record(loaded_models.loaded_model(rec.model), rec.photo, fusions=(fusion,), store="query_key").fused[fusion]
 
 
 @memory_cache.cached
@@ -134,7 +129,6 @@ def is_recording_cached(model: str, sample: str) -> bool:
 
 
 def input_picture_from_key(model: str, key: str) -> Image.Image:
-    """The photo as `input_picture` gives it, for a download."""
     rec = recording_from_key(model, key, "mean")[1]
     return input_picture(rec)[0]
 

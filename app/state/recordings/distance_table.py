@@ -46,7 +46,6 @@ class DistanceTable:
         return float(means[0]), float(means[-1])
 
     def reach(self, block: int) -> tuple[NearestAndFarthestHead, NearestAndFarthestHead]:
-        """The nearest and farthest head of a block, dropped and renormalised."""
         return nearest_and_farthest_head(self.dropped, block), nearest_and_farthest_head(self.renormalised, block)
 
     def near_heads(self) -> list[LayerAndHead]:

@@ -11,7 +11,8 @@ from app.state.memory import memory_cache
 from app.state.models import loaded_models, model_weights
 from app.state.recordings import attention_bytes_for_browser, cached_recordings, photo_patches
 from vitcore.analysis.attention_as_bytes import encode_signed, encode_weights
-from vitcore.analysis.attention_distance import uniform_distance_px
+from vitcore.analysis.attention_distance import uniform_distance_px as uniform_distance_px
+from vitcore.analysis.filters import component_projections
 from vitcore.figures.theme_colours import encode_png_or_jpeg, tile_mosaic
 from vitcore.grid import Grid
 
@@ -48,8 +49,6 @@ def component_part_bytes(rec: vitcore.Recording, count: int) -> bytes | None:
 
     None where the filters do not read patches, as those of a hybrid's root.
     """
-    from vitcore.analysis.filters import component_projections
-
     vit, components = loaded_models.loaded_model(rec.model), model_weights.filter_components(rec.model)
     grid = vit.patches or rec.grid
     if components is None or components.vectors.shape[1:] != (*grid.step_px, 3):
@@ -67,15 +66,13 @@ def embedding_bytes(rec: vitcore.Recording) -> tuple[bytes, int]:
 
 @memory_cache.cached
 def input_png(rec: vitcore.Recording) -> bytes:
-    """The pixels that the model sees, a PNG."""
     return encode_png_or_jpeg(rec.model_input.pixels)[0]
 
 
 @memory_cache.cached
 def position_cosine_bytes(model: str, patches: tuple[int, ...] | None) -> bytes:
     """Cosine similarity of position embeddings, of all patches (None) or of some with all: signed bytes, 127 for 1."""
-    cosine = model_weights.position_similarity(model)
-    assert cosine is not None, "only asked for models that have a table of positions"
+    cosine = model_weights.known_cosines(model)
     return encode_signed(cosine if patches is None else cosine[list(patches)], 1).tobytes()
 
 
@@ -90,11 +87,6 @@ def readout_head_bytes(rec: vitcore.Recording, block: int) -> bytes:
     """What each head of a block gives each token where the answer is read from more tokens than one, H × T codes."""
     maps = rec.maps[block].astype(np.float32)
     return encode_weights(np.einsum("t,htk->hk", rec.pooling_weights, maps)).tobytes()
-
-
-def even_distance_px(rec: vitcore.Recording) -> float:
-    """The mean distance of a head that attends to every patch alike."""
-    return uniform_distance_px(rec.grid)
 
 
 def reads_class_token(rec: vitcore.Recording) -> bool:

@@ -17,11 +17,11 @@ from vitcore.assets import asset_path
 from vitcore.figures.theme_colours import CATEGORICAL, SEQUENTIAL, colour_table, hex_to_rgb
 from vitcore.figures.theme_colours import PHOTO_SHARE as PHOTO_SHARE
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
+from vitcore.tokens.marked_points import MarkedPointAccuracy, read_matched_csv
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
-    from vitcore.tokens.marked_points import MarkedPointAccuracy
     from vitcore.tokens.patch_tokens import PatchTokens
     from vitcore.tokens.pca import TokenPca
     from vitcore.tokens.segment_iou import SegmentIou
@@ -61,7 +61,6 @@ class TokenView(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The words that it has on the page."""
         if self.patch is not None:
             return "similarity"
         return "cut" if self.is_foreground_cut and self.view == "segments" else self.view
@@ -222,8 +221,6 @@ def marked_point_accuracy(kind: str, layer: int, model: Vit) -> MarkedPointAccur
 
 @lru_cache(maxsize=1)
 def _shipped_matches() -> list[MarkedPointAccuracy]:
-    from vitcore.tokens.marked_points import read_matched_csv
-
     return read_matched_csv((asset_path("matches") / "matched.csv").read_text(encoding="utf-8"))
 
 
@@ -264,12 +261,10 @@ def word_match(rec: Recording, words: tuple[str, ...], _vit: Vit) -> WordMatch:
 
 def word_match_above_mean(patches: NDArray[np.float32]) -> NDArray[np.float32]:
     """(rows, cols): cosines of patches with a word, less their mean: which patches are more like it than others."""
-    found: NDArray[np.float32] = patches - patches.mean()
-    return found
+    return patches - patches.mean()
 
 
 def left_out_patches(rec: Recording, mask: bool) -> list[int]:
-    """The patches of a photo that are left out."""
     return cached_outliers.find_outlier_tokens(rec).patches.tolist() if mask else []
 
 

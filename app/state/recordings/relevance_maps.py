@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.state.memory import memory_cache
+from app.state.models import loaded_models
 from app.state.recordings import cached_outliers, cached_recordings
 from vitcore.analysis.relevance import METHODS, RelevanceMethod, absolute_shares, difference_points, rank_correlation
 from vitcore.analysis.rollout import map_overlap
-from vitcore.figures.heat_overlay import heat_colours
+from vitcore.figures.heat_overlay import fine_detail, heat_colours
 from vitcore.figures.relevance import rollout_per_layer_top
 from vitcore.figures.theme_colours import encode_png_or_jpeg, pixels_to_data_uri
 
@@ -33,21 +34,14 @@ class ResidualEffect(NamedTuple):
     rank_correlation: float  # NaN where a map is flat
 
 
-class MapDifference(NamedTuple):
-    """One map less another, (rows, cols) percentage points of each map's total, and how alike the two order the patches."""
-
-    points: NDArray[np.float64]
-    rank_correlation: float  # NaN where a map is flat
-
-
 def defined_methods(has_attention: bool) -> dict[str, RelevanceMethod]:
     """The methods, by name, that are defined for a model with attention over one grid, or without."""
     return {name: method for name, method in METHODS.items() if has_attention or not method.needs_attention}
 
 
-def map_difference(left: NDArray, right: NDArray) -> MapDifference:
-    """How two maps differ."""
-    return MapDifference(difference_points(left, right), rank_correlation(left, right))
+def map_difference(left: NDArray, right: NDArray) -> tuple[NDArray[np.float64], float]:
+    """One map less another, (rows, cols) percentage points of each's total; the rank correlation of both, NaN where one is flat."""
+    return difference_points(left, right), rank_correlation(left, right)
 
 
 @memory_cache.cached
@@ -66,11 +60,10 @@ def residual_effect(rec: Recording, patch: int | None, other: int, mask_outliers
 @memory_cache.cached
 def relevance_of_class(rec: Recording, method: str, target: int, settings: Settings, _vit: Vit) -> Relevance:
     """A method's map of what spoke for a class, (rows, cols); read-only."""
-    from app.state.models.loaded_models import model_size
     from vitcore.forward.relevance import relevance as compute
 
     how: dict[str, Any] = dict(settings)
-    with memory_cache.CACHE.reserve(model_size(_vit).gradient_bytes):
+    with memory_cache.CACHE.reserve(loaded_models.model_size(_vit).gradient_bytes):
         results = compute(_vit, rec.model_input, method, target, **how)
     results.maps.flags.writeable = False
     return results
@@ -115,8 +108,6 @@ def heat_overlay_uri(
 @memory_cache.cached
 def fine_detail_jpeg(rec: Recording) -> bytes:
     """The photo's fine detail, to be added to a map's colours, as a JPEG file."""
-    from vitcore.figures.heat_overlay import fine_detail
-
     return encode_png_or_jpeg(fine_detail(cached_recordings.input_picture(rec)[0], rec.grid), photo=True)[0]
 
 

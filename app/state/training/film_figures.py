@@ -57,7 +57,6 @@ def _position_figure(film: Film, frame: int, mode: Any) -> Drawing:
 
 
 def photo_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
-    """What the model makes of one photo."""
     drawn: Figures = {}
     pixels, grid, text = film.photos[photo], film.grid, texts.prose("learn")
     if "predicted" in film.arrays:
@@ -103,7 +102,6 @@ def _log_curves(log: list[dict[str, Any]]) -> Curves:
 
 
 def _titles(curves: Curves, at: int | None = None) -> dict[str, str]:
-    """The titles of those curves that were measured."""
     text, titles = texts.prose("learn"), {}
     name = next((name for name, field in RIGHT.items() if len(curves[field][0])), "top 1")
     for key, field in {"loss": "loss", "accuracy": RIGHT[name], "rate": "lr"}.items():

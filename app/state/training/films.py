@@ -10,10 +10,11 @@ from app import texts
 from app.state.memory import memory_cache
 from app.state.training import run_status
 from app.state.training.training_processes import find_run
-from vitcore.analysis.training_curves_and_masks import EmergedStructure, first_emergence_frames
+from vitcore.analysis import attention_distance, training_curves_and_masks
+from vitcore.analysis.training_curves_and_masks import EmergedStructure
 from vitcore.assets import asset_path
 from vitcore.models.model_cards import DEFAULT_MODEL
-from vitcore.train import run_folder
+from vitcore.train import film_files, run_folder
 from vitcore.train.film_files import Film, FilmAccuracy
 
 RECORDINGS = asset_path("recordings")
@@ -48,9 +49,7 @@ def final_accuracy(name: str) -> FilmAccuracy | None:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _final_accuracy(file: str, changed_ns: int) -> FilmAccuracy | None:
-    from vitcore.train.film_files import last_accuracy
-
-    found = last_accuracy(json.loads(Path(file).read_text(encoding="utf-8"))["log"])
+    found = film_files.last_accuracy(json.loads(Path(file).read_text(encoding="utf-8"))["log"])
     return found if found and found.photos else None
 
 
@@ -71,8 +70,6 @@ def open_film(name: str) -> tuple[str, Film]:
 
 @memory_cache.cached
 def _open_film(path: str, key: str) -> Film:
-    from vitcore.train import film_files
-
     return film_files.open_film(Path(path)) if path.endswith(".safetensors") else film_files.film_of_run(path)
 
 
@@ -89,7 +86,7 @@ def frame_chart_specs(key: str, part: str, frame: int, photo: int, theme: str, l
 @memory_cache.cached
 def first_emergence_steps(key: str, _film: Film) -> dict[str, int | None]:
     """The step of the first snapshot of a film in which filters, positions and parted heads are there, or None."""
-    frames = first_emergence_frames(_film.arrays, _film.grid)
+    frames = training_curves_and_masks.first_emergence_frames(_film.arrays, _film.grid)
     return {name: None if frame is None else int(_film.steps[frame]) for name, frame in frames.items()}
 
 
@@ -107,15 +104,11 @@ def film_curve_specs(
 
 def emerged_structure(film: Film, frame: int) -> EmergedStructure:
     """What is there in one frame: smooth filters, near positions alike, heads that part."""
-    from vitcore.analysis.training_curves_and_masks import emerged_structure
-
-    return emerged_structure(film.arrays, frame, film.grid)
+    return training_curves_and_masks.emerged_structure(film.arrays, frame, film.grid)
 
 
 def most_changed_head(film: Film, frame: int) -> tuple[int, int, float, float]:
     """The block and the head whose distance has changed most since the first frame; its distances then and now, px."""
-    from vitcore.analysis.attention_distance import most_changed_head
-
     first, now = film.array_at("distance_px", 0), film.array_at("distance_px", frame)
-    block, head = most_changed_head(first, now)
+    block, head = attention_distance.most_changed_head(first, now)
     return block, head, float(first[block, head]), float(now[block, head])

@@ -42,7 +42,6 @@ class RunStatus:
 
     @property
     def is_live(self) -> bool:
-        """Whether a process works on it."""
         return self.state in LIVE_STATES
 
     @property

@@ -15,6 +15,7 @@ from vitcore.figures.charts.training_figures import TrainingCurve, training_curv
 from vitcore.figures.drawing import Drawing
 from vitcore.grid import Grid
 from vitcore.images import PhotoError
+from vitcore.train.data import synthetic_dataset
 from vitcore.train.recipe import Recipe
 from vitcore.translation import say
 
@@ -63,30 +64,22 @@ def empty_loss_chart(recipe: Recipe, classes: int, mode: Any) -> Drawing:
 
 def is_synthetic_source(data: str) -> bool:
     """Whether a source of photos is one that code draws."""
-    from vitcore.train.data import synthetic_dataset
-
     return data.partition(":")[0] == synthetic_dataset.SOURCE_NAME
 
 
 def default_synthetic_options() -> str:
     """All options of a drawn set, with what each is where it is not named."""
-    from vitcore.train.data import synthetic_dataset
-
     return synthetic_dataset.OPTIONS
 
 
 def synthetic_class_titles(data: str) -> tuple[str, ...]:
     """What the classes of a drawn set that are shown are called, in the visitor's language."""
-    from vitcore.train.data import synthetic_dataset
-
     return synthetic_dataset.synthetic_class_titles(synthetic_dataset.parse_synthetic_options(data))[:MAX_CLASSES]
 
 
 @memory_cache.cached
 def draw_synthetic_examples(data: str) -> tuple[NDArray[np.uint8], tuple[float, ...]]:
     """Pictures (D, R, K, px, px, 3) of a drawn set, as difficult as it is and as usual; the difficulties."""
-    from vitcore.train.data import synthetic_dataset
-
     asked = synthetic_dataset.parse_synthetic_options(data)
     which = np.arange(PICTURES_PER_CLASS)[:, None] * asked.classes + np.arange(min(asked.classes, MAX_CLASSES))
     levels = tuple(sorted({asked.difficulty, synthetic_dataset.SyntheticDataset().difficulty}))

@@ -10,6 +10,7 @@ from app.state.models import loaded_models, model_menu
 from app.state.recordings import cached_recordings
 from app.state.visit import current_photo
 from app.state.visit.model_choice_and_problem import ModelChoice
+from vitcore.images import PhotoError
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 from vitcore.models.vit import Vit
 
@@ -18,8 +19,6 @@ FIRST = ModelChoice("model", DEFAULT_MODEL)
 
 def load_model(progress: Callable[[int, int], None]) -> Vit:
     """The chosen model, downloaded if need be; when it can't be had, the one there was (`model_problem_sentence` says why)."""
-    from vitcore.images import PhotoError
-
     name, last = FIRST.wanted, FIRST.shown
     try:
         model = loaded_models.load_or_download(name, name in (last, DEFAULT_MODEL), progress)
@@ -36,7 +35,6 @@ def load_model(progress: Callable[[int, int], None]) -> Vit:
 
 
 def loaded_model_or_none() -> Vit | None:
-    """The model that is wanted, where it is in memory."""
     try:
         return memory_cache.cached_value_or_none(loaded_models.loaded_model, model_menu.model_cache_key(FIRST.wanted))
     except ModelError:

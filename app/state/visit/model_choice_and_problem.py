@@ -28,7 +28,6 @@ class ModelChoice:
 
     @property
     def wanted(self) -> str:
-        """The model that is asked for."""
         return st.session_state.get(self.control) or self.default
 
     @property

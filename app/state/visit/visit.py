@@ -46,7 +46,6 @@ class Visit:
 
     @property
     def grid(self) -> Grid:
-        """The grid of the model's tokens."""
         return self.recording.grid
 
     @property
@@ -78,7 +77,6 @@ class Visit:
 
     @cached_property
     def photo_url(self) -> str:
-        """The address of that picture."""
         return media_url(cached_recordings.input_picture(self.recording)[1], "image/jpeg", "photo")
 
     @cached_property
@@ -88,10 +86,8 @@ class Visit:
 
 
 def photo_subject(photo: Photo) -> FileSubject:
-    """A photo as a file is named for it, and as pages show it."""
     return FileSubject(photo.name, photo_title(photo))
 
 
 def model_subject(vit: Vit) -> FileSubject:
-    """A model as a file is named for it, and as pages show it."""
     return FileSubject(vit.display_name, vit.card.title)

@@ -6,20 +6,21 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from app.server import poll_store
 from app.state.memory import visitor_storage
 from app.state.model_ref import ModelRef
 from app.state.models import uploaded_model
+from vitcore.figures.charts.poll import PatchVotes, poll_votes
+from vitcore.figures.drawing import Drawing
+from vitcore.figures.heat_overlay import heat_colours
+from vitcore.figures.theme_colours import Mode, pixels_to_data_uri
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from app.state.visit.visit import Visit
-    from vitcore.figures.charts.poll import PatchVotes
-    from vitcore.figures.drawing import Drawing
-    from vitcore.figures.theme_colours import Mode
 
 OWN = "poll"  # what the code is kept as
 ASKED_STATE = "_poll_asked"  # whether this visitor has asked for a poll on Live
@@ -74,11 +75,6 @@ def voter_name() -> str:
 
 def vote_map(votes: Sequence[int], rows: int, cols: int) -> VoteMap:
     """The votes as heat, on a scale from 0 to the most votes of a patch."""
-    import numpy as np
-
-    from vitcore.figures.heat_overlay import heat_colours
-    from vitcore.figures.theme_colours import pixels_to_data_uri
-
     counts = np.array(votes, float).reshape(rows, cols)
     most = max(1, int(counts.max()))
     return VoteMap(pixels_to_data_uri(heat_colours(counts, most)), most)
@@ -86,14 +82,10 @@ def vote_map(votes: Sequence[int], rows: int, cols: int) -> VoteMap:
 
 def votes_chart(votes: Sequence[int], rollout: NDArray, even_share: float, mode: Mode) -> Drawing:
     """The patches most voted for as bars, and the one where rollout is largest."""
-    from vitcore.figures.charts.poll import poll_votes
-
     return poll_votes(_polled_patches(votes, rollout, even_share), mode)
 
 
 def _polled_patches(votes: Sequence[int], rollout: NDArray, even_share: float) -> list[PatchVotes]:
-    from vitcore.figures.charts.poll import PatchVotes
-
     flat, most = rollout.ravel(), max(1, *votes)
     most_voted = sorted((patch for patch, count in enumerate(votes) if count), key=lambda patch: (-votes[patch], -flat[patch]))
     shown = most_voted[:SHOWN_PATCHES]

@@ -66,7 +66,7 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
         "names": prefix_token_labels(visit),
         "spoken": prefix_tokens_in_sentence(visit),
         "share_names": [text["the token"].format(name=text[name]) for name in (*prefix_kinds, "registers")],
-        "span": attention_bytes_for_browser.attention_byte_coding().octaves,
+        "span": attention_bytes_for_browser.BYTE_OCTAVES,
         "class": "class token" in prefix_kinds,
         "outliers": outlier_masking.outlier_message(outliers, visit.mask)
         | {"counted": [text.fill("outliers here", count=count) for count in range(1, len(outliers) + 1)]},

@@ -80,7 +80,7 @@ def look_message(visit: Visit, layer: int | None, outliers_masked: bool) -> dict
         "distance": _distance(rec) if vit.is_global else None,
         "blocks": vit.blocks,
         "heads": vit.heads,
-        "span": attention_bytes_for_browser.attention_byte_coding().octaves,
+        "span": attention_bytes_for_browser.BYTE_OCTAVES,
         "outliers": outlier_masking.outlier_message(outliers, outliers_masked),
         "undefined": undefined,
         "answer note": "" if rec.top_classes() else text["answer none"],
@@ -160,7 +160,7 @@ def _distance(rec: vitcore.Recording) -> dict[str, Any]:
         "prefix": [[round(float(value), 3) for value in heads] for heads in rec.prefix_attention_share]
         if rec.grid.prefix
         else None,
-        "uniform": look_bytes_for_browser.even_distance_px(rec),
+        "uniform": look_bytes_for_browser.uniform_distance_px(rec.grid),
     }
 
 

@@ -71,7 +71,7 @@ def show_handout(visit: Visit, settings: ReportSettings, causes: CauseSettings) 
     text = visit.texts
     with st.spinner(text["handout making"], show_time=True):
         lacking, cautions = copy_link.link_limits_sentence(text, "report"), model_card_and_cautions.model_cautions(visit.vit)
-        address = copy_link.handout_page_url(settings, **cause_controls.cause_query_params(causes))
+        address = copy_link.page_url(copy_link.non_default_settings(settings) | cause_controls.cause_query_params(causes))
         more = cause_pictures.cause_pictures(visit, causes)
         said = tuple(one.about for one in more)
         page = reports.photo_handout(
