@@ -83,11 +83,13 @@ def draw_attention(args: argparse.Namespace, vit: vitcore.Vit) -> None:
 
 def write_activations(args: argparse.Namespace, vit: vitcore.Vit) -> None:
     """Activations by their full names, as NPZ; as JSON their shapes."""
+    from vitcore.interventions.activations import cache as keep
+
     layers = None if args.layers is None else args.layers.split(",")
     if layers is not None and not all(layer.removeprefix("-").isdecimal() for layer in layers):
         raise UsageError("--layers are numbers with commas between them, as 0,11.")
     chosen = None if layers is None else [int(layer) for layer in layers]
-    kept = vitcore.cache(vit, photo_or_stdin(args.photo), args.names.split(","), chosen)
+    kept = keep(vit, photo_or_stdin(args.photo), args.names.split(","), chosen)
     arrays = {name: value[0].cpu().numpy() for name, value in kept.items()} | {"logits": kept.logits[0].cpu().numpy()}
     write_result(args, vit, "activations", None, arrays, shapes={name: list(one.shape) for name, one in arrays.items()})
 
