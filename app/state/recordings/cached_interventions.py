@@ -199,9 +199,7 @@ def _direction(rec: Recording, other: Recording, layer: int, _vit: Vit) -> NDArr
 def steered_logits(rec: Recording, other: Recording, layer: int, scale_percent: int, _vit: Vit) -> NDArray[np.float32]:
     """Logits of this photo, its residual stream moved towards the other's after a layer. Raises: ModelError."""
     with memory_cache.CACHE.reserve(loaded_models.model_size(_vit).pass_bytes):
-        return vitcore.steering_sweep(
-            _vit, rec.model_input, _direction(rec, other, layer, _vit), layer, [scale_percent / 100]
-        )[0]
+        return vitcore.steering_sweep(_vit, rec.model_input, _direction(rec, other, layer, _vit), layer, [scale_percent / 100])[0]
 
 
 @memory_cache.cached
