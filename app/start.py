@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> None:
     except ModuleNotFoundError as error:
         raise SystemExit(f"inside-vit: {error.name} is not installed: pip install inside-vit[app].") from None
 
-    ours = dict(streamlit_settings())
+    ours = dict(_streamlit_run_kwargs())
 
     def run(**flags: Any) -> None:
         context = click.get_current_context()
@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> None:
     click.Command("inside-vit", callback=run, params=options, help=about).main(argv, prog_name="inside-vit")
 
 
-def streamlit_settings() -> Iterator[tuple[str, Any]]:
+def _streamlit_run_kwargs() -> Iterator[tuple[str, Any]]:
     """The app's settings by the names of `streamlit run`: `theme_light_primaryColor`."""
     yield from _flat(tomllib.loads(CONFIG.read_text(encoding="utf-8")))
 

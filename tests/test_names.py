@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +14,7 @@ ROW = re.compile(r"^\| ([a-z ]+) \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
 MOST_WORDS, LEAST_LETTERS = 40, 3
 PROTOCOL = {"FORMAT", "RULES", "FilmCallback", "METRIC_NAMES"}  # what each checkpoint format, or each callback, has of its own
 UNITS = {"GB"}
+TYPED = {"masked_patches_paper"}  # a preset, which people type
 
 
 @cache
@@ -68,3 +69,37 @@ def test_the_words_of_this_house_are_in_use():
     names = {name.casefold().replace("_", "") for file in FILES for name in (file.stem, *(name for name, _ in public(file)))}
     names |= {parameter.arg.replace("_", "") for file in FILES for parameter in nodes(file) if isinstance(parameter, ast.arg)}
     assert [word for word in words if not any(word.replace(" ", "") in name for name in names)] == []
+
+
+def used_by_its_own_file_alone(files: list[Path], readers: list[Path]) -> dict[str, list[str]]:
+    """Public functions of the files, without a decorator, that no other of the readers names."""
+    words = {file: set(re.findall(r"\w{3,}", file.read_text(encoding="utf-8"))) for file in {*files, *readers}}
+    users = Counter(word for found in words.values() for word in found)
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+
+    def is_own(node: ast.AST) -> bool:
+        if not isinstance(node, functions) or node.name.startswith("_") or node.name in TYPED:
+            return False
+        return not node.decorator_list and users[node.name] == 1
+
+    own = {str(file): [node.name for node in tree(file).body if is_own(node)] for file in files}
+    return {file: names for file, names in own.items() if names}
+
+
+def test_a_function_of_one_file_is_private():
+    kinds = ("*.py", "*.ipynb", "*.md", "*.toml", "*.js")
+    readers = [*(file for kind in kinds for file in ROOT.glob(kind)), *FILES]
+    readers += [file for folder in ("assets", "deploy", "tests") for kind in kinds for file in (ROOT / folder).rglob(kind)]
+    readers = [file for file in readers if "node_modules" not in file.parts]
+    assert used_by_its_own_file_alone([file for file in FILES if "shipping" not in file.parts], readers) == {}
+
+
+def test_the_test_of_private_functions_sees_one(tmp_path):
+    for name, source in (
+        ("aaa", "def crop(photo): ...\ndef cut(photo): ..."),
+        ("bbb", "from aaa import crop"),
+        ("ccc", "def _cut(): ..."),
+    ):
+        (tmp_path / f"{name}.py").write_text(source, encoding="utf-8")
+    files = sorted(tmp_path.glob("*.py"))
+    assert used_by_its_own_file_alone(files, files) == {str(files[0]): ["cut"]}

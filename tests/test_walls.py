@@ -95,7 +95,7 @@ def test_figures_see_arrays_and_a_grid(subtests):
 
 
 NOTHING = (
-    "assets.py attention_capture.py csv_and_npz.py file_names.py grid.py lazy_names.py probabilities.py translation.py "
+    "assets.py attention_hooks.py csv_and_npz.py file_names.py grid.py lazy_names.py probabilities.py translation.py "
     "architectures/axial_resnet.py architectures/axial_vit.py architectures/classifier_head.py architectures/grey_input.py "
     "architectures/head_layers.py architectures/meta_device.py architectures/paper_models.py "
     "architectures/position_ablations.py forward/layer_indices.py module_swaps.py models/torchvision_ops.py"
@@ -108,9 +108,9 @@ ROOMS = dict.fromkeys(NOTHING, "") | {  # what each may import of vitcore, and n
     "architectures/build_model.py": "architectures",
     "architectures/model_summary.py": "architectures.grey_input",
     "architectures/vit_variants.py": "architectures.grey_input",
-    "forward/block_attention.py": "analysis attention_capture forward.query_key grid models.vit",
+    "forward/block_attention.py": "analysis attention_hooks forward.query_key grid models.vit",
     "forward/block_activations.py":
-        "attention_capture forward.block_attention module_swaps forward.layer_indices forward.onednn_linear forward.recording "
+        "attention_hooks forward.block_attention module_swaps forward.layer_indices forward.onednn_linear forward.recording "
         "models.assembly.random_state models.model_cards models.vit translation",
     "forward/compare_models.py":
         "analysis forward.block_attention forward.layer_indices forward.mask_outliers module_swaps forward.onednn_linear "
@@ -121,25 +121,25 @@ ROOMS = dict.fromkeys(NOTHING, "") | {  # what each may import of vitcore, and n
     "forward/mask_outliers.py": "analysis forward.recording",
     "forward/onednn_linear.py": "module_swaps",
     "forward/predict.py": "forward.onednn_linear forward.recording models.assembly.random_state models.embeddings models.vit",
-    "forward/query_key.py": "analysis attention_capture forward.block_attention",
+    "forward/query_key.py": "analysis attention_hooks forward.block_attention",
     "forward/recording.py":
-        "analysis attention_capture errors forward.block_attention forward.layer_indices "
+        "analysis attention_hooks errors forward.block_attention forward.layer_indices "
         "module_swaps forward.onednn_linear forward.query_key forward.recordings grid images models.model_cards models.vit "
         "probabilities translation",
     "forward/recordings":
-        "analysis architectures.axial_vit architectures.grey_input attention_capture errors figures forward.block_attention "
+        "analysis architectures.axial_vit architectures.grey_input attention_hooks errors figures forward.block_attention "
         "forward.layer_indices "
         "forward.query_key forward.recording forward.recordings grid images models.model_cards models.vit probabilities "
         "translation",
     "forward/relevance.py":
-        "analysis architectures.axial_vit attention_capture errors forward.block_attention forward.layer_indices module_swaps "
+        "analysis architectures.axial_vit attention_hooks errors forward.block_attention forward.layer_indices module_swaps "
         "forward.recordings grid images models.model_cards models.vit translation",
     "models/assembly":
         "architectures.grey_input errors models.assembly models.attention_structure models.checkpoint_inspection "
         "models.embeddings models.formats models.model_cards models.transformers_models models.vit probabilities",
     "models/attention_structure.py":
         "architectures.grey_input architectures.meta_device architectures.model_summary architectures.vit_variants "
-        "attention_capture errors grid models.model_cards models.vit translation",
+        "attention_hooks errors grid models.model_cards models.vit translation",
     "models/checkpoint_inspection":
         "architectures.classifier_head architectures.grey_input architectures.head_layers architectures.meta_device assets errors "
         "models probabilities translation",
@@ -161,7 +161,7 @@ ROOMS = dict.fromkeys(NOTHING, "") | {  # what each may import of vitcore, and n
         "translation",
     "models/random_weights.py": "models.load_model",
     "models/transformers_models":
-        "architectures.grey_input architectures.meta_device attention_capture errors models.model_cards models.torchvision_ops "
+        "architectures.grey_input architectures.meta_device attention_hooks errors models.model_cards models.torchvision_ops "
         "models.transformers_models module_swaps translation",
     "models/vit.py": "grid models.assembly models.model_cards probabilities translation",
 }  # fmt: skip
@@ -185,7 +185,7 @@ def test_no_file_of_these_rooms_is_passed_over():
     assert (files | packages) - ROOMS.keys() == set()
 
 
-OWN_MODELS = ("vitcore.models.load_model", "vitcore.forward.recording", "vitcore.attention_capture", "vitcore.train")
+OWN_MODELS = ("vitcore.models.load_model", "vitcore.forward.recording", "vitcore.attention_hooks", "vitcore.train")
 NOT_FOR_VIEWS = (*HEAVY, "numpy", *OWN_MODELS, "vitcore.analysis")
 FOR_FORMS = ("vitcore.train.recipe", "vitcore.train.presets")  # what a recipe's form is made of: fields, no arithmetic
 

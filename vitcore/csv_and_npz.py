@@ -31,12 +31,12 @@ ARRAYS_OF_AXES = {
 AXES = {(name, len(axes.split())): tuple(axes.split()) for axes, names in ARRAYS_OF_AXES.items() for name in names.split()}
 
 
-def axis_names(array: str, ndim: int) -> tuple[str, ...]:
+def _axis_names(array: str, ndim: int) -> tuple[str, ...]:
     """What the indices of an array of this name count, such as layer and head; i, j, k, l where nobody knows."""
     return AXES.get((VARIANT.sub("", array), ndim), UNNAMED[:ndim])
 
 
-def value_unit(array: str, ndim: int) -> str:
+def _value_unit(array: str, ndim: int) -> str:
     """The unit of the array of this name, or the one that the name ends with, as of distance_px; empty where nobody knows."""
     stem = VARIANT.sub("", array)
     if (stem, ndim) in AXES and stem in UNITS_OF_ARRAYS:
@@ -51,9 +51,9 @@ def to_csv(arrays: Mapping[str, ArrayLike]) -> bytes:
     empty in rows of arrays without it.
     """
     given = {name: np.asarray(values) for name, values in arrays.items()}
-    axes = {name: axis_names(name, values.ndim) for name, values in given.items()}
+    axes = {name: _axis_names(name, values.ndim) for name, values in given.items()}
     columns = list(dict.fromkeys(axis for named in axes.values() for axis in named))
-    units = {name: value_unit(name, values.ndim) for name, values in given.items()}
+    units = {name: _value_unit(name, values.ndim) for name, values in given.items()}
     has_units = any(units.values())
     file = io.StringIO()
     out = csv.writer(file, lineterminator="\n")

@@ -43,7 +43,7 @@ def result_file_name(ending: str, what: str, *sources: str) -> str:
     return f"{'-'.join(filter(None, names))}.{ending}"
 
 
-def untaken_name(name: str, taken: Collection[str]) -> str:
+def append_number_if_taken(name: str, taken: Collection[str]) -> str:
     """The name, or with a number from 2 on where it is taken; on some systems the case of letters makes no difference."""
     known = {one.lower() for one in taken}
     return next(one for one in chain([name], (f"{name}-{n}" for n in count(2))) if one.lower() not in known)

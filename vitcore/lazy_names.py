@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def offer_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+def offer_names(
+    package: str, names_by_module: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package whose public names are in these modules of it; "": modules themselves."""
-    home = {name: module for module, of_module in names.items() for name in of_module.split()}
+    home = {name: module for module, of_module in names_by_module.items() for name in of_module.split()}
 
     def find(name: str) -> Any:
         if name not in home:

@@ -10,10 +10,10 @@ from vitcore.translation import say
 def outlier_patch_names(patches: ArrayLike, grid: Grid) -> str:
     """Which patches these are and that they are outlier tokens, without a full stop; empty where there are none."""
     count = len(np.asarray(patches))
-    return outlier_count_phrase(count, outlier_region(patches, grid)) if count else ""
+    return outlier_count_phrase(count, _outlier_region(patches, grid)) if count else ""
 
 
-def outlier_region(patches: ArrayLike, grid: Grid) -> str:
+def _outlier_region(patches: ArrayLike, grid: Grid) -> str:
     """ "corner" where all of these patches lie in corners of the picture, "edge" where all lie at its rim, else ""."""
     count, (corners, rim) = len(np.asarray(patches)), grid.on_border(patches)
     return "corner" if corners == count else "edge" if rim == count else ""

@@ -27,7 +27,7 @@ MOST_DIGITS = 4  # after the point of a percentage: what agrees in these reads a
 
 def say(sentence: str, **facts: object) -> str:
     """The sentence in the reader's language, with its facts filled in."""
-    words = current_translation_table()
+    words = _current_translation_table()
     there, language = words.get(sentence, sentence), getattr(words, "language", "en") if sentence in words else "en"
     said = TranslatedSentence(fill_sentence(there, facts, language) if facts else there)
     said.sentence, said.facts = sentence, facts
@@ -40,7 +40,7 @@ def translated_labels(labels: Labels, numbers: Sequence[int] = ()) -> Labels:
     All of them are compared, in their order: the "crane" of a model of one's own stays what it is. Where `labels` are only some
     of a data set's classes, `numbers` says which (negative: not known, so it stays).
     """
-    known: Mapping[Labels, Labels] = getattr(current_translation_table(), "classes", {})
+    known: Mapping[Labels, Labels] = getattr(_current_translation_table(), "classes", {})
     if not numbers:
         return known.get(labels, labels)
     called = {(number, label): name for english, names in known.items()
@@ -170,13 +170,13 @@ def sentence_from_json(message: Any) -> str:
     """
     if not isinstance(message, Mapping):
         return str(message)
-    if str(message.get("sentence")) not in current_translation_table():
+    if str(message.get("sentence")) not in _current_translation_table():
         return str(message.get("text", ""))
     facts = {name: sentence_from_json(f) if isinstance(f, Mapping) else f for name, f in dict(message.get("facts") or {}).items()}
     return say(message["sentence"], **facts)
 
 
-def current_translation_table() -> Table:
+def _current_translation_table() -> Table:
     """The table in use: that of `using_translation`, else whatever was given to `set_translation_source`, else none (English)."""
     mine = _table.get()
     return mine if mine is not None else _ask() if _ask else {}

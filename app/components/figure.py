@@ -87,13 +87,13 @@ def show_drawing(
             st.markdown(f"**{texts.escape_markdown(fig.title)}**")
         if fig.subtitle:
             st.caption(texts.escape_markdown(fig.subtitle))
-        drawn = fit_to_page(fig, *page_size(), fills_screen)
+        drawn = _fit_to_page(fig, *page_size(), fills_screen)
         st.plotly_chart(
             drawn.to_plotly(), theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt, **touch
         )
 
 
-def fit_to_page(drawing: Drawing, scale: float, narrow_px: int, screen_px: int, fills_screen: bool = False) -> Drawing:
+def _fit_to_page(drawing: Drawing, scale: float, narrow_px: int, screen_px: int, fills_screen: bool = False) -> Drawing:
     """The drawing `scale` times as large and without its title, on a page `narrow_px` wide, a screen `screen_px` high; 0: any."""
     drawing = replace(remove_title(drawing), zoom=scale)
     if narrow_px:

@@ -83,7 +83,7 @@ SELECTIONS: dict[str, Check] = {  # what is chosen in a chart or a table of Stre
 }
 
 
-def is_possible_value(state: WidgetState, control: WidgetMetadata[Any]) -> bool:
+def _is_possible_value(state: WidgetState, control: WidgetMetadata[Any]) -> bool:
     """Whether a control can have said this; a control without a value (a field that is empty) always can."""
     field = state.WhichOneof("value")
     if field is None:
@@ -106,7 +106,7 @@ def is_possible_value(state: WidgetState, control: WidgetMetadata[Any]) -> bool:
 def _fits_last(state: WidgetState, control: WidgetMetadata[Any]) -> bool:
     """The same of a control as it was drawn last, with the options that it had then."""
     options, field = control.formatted_options, state.WhichOneof("value")
-    if not is_possible_value(state, control):
+    if not _is_possible_value(state, control):
         _log.warning("What a browser sent for a control can't be read: it keeps its value (%s).", field)
         return False
     if options is not None and field == "string_value" and state.string_value not in options:
@@ -163,7 +163,7 @@ def refuse_impossible_values() -> None:
 
     def register_readable(self: SessionState, metadata: WidgetMetadata[Any], user_key: str | None) -> Any:
         held = self._new_widget_state.states.get(metadata.id)  # said before this visit had drawn the control
-        if isinstance(held, Serialized) and not is_possible_value(held.value, metadata):
+        if isinstance(held, Serialized) and not _is_possible_value(held.value, metadata):
             del self._new_widget_state[metadata.id]
         return register(self, replace(metadata, deserializer=_readable(metadata.deserializer)), user_key)
 

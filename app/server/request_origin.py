@@ -31,7 +31,7 @@ class RefuseForeignMiddleware:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or not (reason := refusal_of_request(scope)):
+        if scope["type"] == "lifespan" or not (reason := _refusal_of_request(scope)):
             return await self.app(scope, receive, send)
         _log.warning(reason)
         if scope["type"] == "websocket":
@@ -40,7 +40,7 @@ class RefuseForeignMiddleware:
         await answer(scope, receive, send)
 
 
-def refusal_of_request(scope: Scope) -> str:
+def _refusal_of_request(scope: Scope) -> str:
     """The sentence that says why a request is not answered; empty where it is."""
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
     host, origin = headers.get(b"host", ""), headers.get(b"origin")

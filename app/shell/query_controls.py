@@ -15,14 +15,14 @@ from vitcore.models.vit import Vit
 
 def number_input(label: str, key: str, count: int, default: int = 0, **options: Any) -> int:
     """A whole number 0…count−1 kept in range when model or photo change, and kept in the address bar."""
-    keep_control_in_range(key, 0, count - 1, default)
+    reset_control_if_out_of_range(key, 0, count - 1, default)
     value = st.number_input(label, 0, count - 1, default, key=key, step=1, bind="query-params", **_scaled_width(options))
     return int(shared_selection.remember_selected_value(key, int(value), default))
 
 
 def optional_number_input(label: str, key: str, count: int, **options: Any) -> int | None:
     """A whole number 0…count−1, or none, which is the default; kept in range and in the address bar."""
-    keep_control_in_range(key, 0, count - 1, None)
+    reset_control_if_out_of_range(key, 0, count - 1, None)
     value = st.number_input(label, 0, count - 1, None, key=key, step=1, bind="query-params", **_scaled_width(options))
     shared_selection.remember_selected_value(key, value, None)
     return value
@@ -32,12 +32,12 @@ def slider(label: str, key: str, low: int, high: int, default: int, **options: A
     """A slider low…high kept in range and in the address bar; nothing to choose when low equals high."""
     if low >= high:
         return low
-    keep_control_in_range(key, low, high, default)
+    reset_control_if_out_of_range(key, low, high, default)
     value = st.slider(label, low, high, default, key=key, bind="query-params", **_scaled_width(options))
     return int(shared_selection.remember_selected_value(key, int(value), default))
 
 
-def keep_control_in_range(key: str, low: float, high: float, default: float | None) -> None:
+def reset_control_if_out_of_range(key: str, low: float, high: float, default: float | None) -> None:
     """What was chosen for another model, or on another page, may not be there in this one."""
     if key in st.session_state and (value := st.session_state[key]) != default and (value is None or not low <= value <= high):
         st.session_state[key] = default
@@ -58,7 +58,7 @@ def layer_slider(label: str, vit: Vit, default: int, **options: Any) -> int:
 
 def head_menu(label: str, count: int, mean_label: str, **options: Any) -> int | None:
     """A menu of the heads of a layer, which all pages share; None is their `mean_label`."""
-    keep_control_in_range(shared_selection.HEAD, 0, count - 1, None)
+    reset_control_if_out_of_range(shared_selection.HEAD, 0, count - 1, None)
     chosen: int | None = st.selectbox(
         label, range(count), None, key=shared_selection.HEAD, bind="query-params", placeholder=mean_label, **_scaled_width(options)
     )

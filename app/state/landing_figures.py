@@ -39,8 +39,8 @@ def rollout_picture(rec: vitcore.Recording, photo: str, pooling_place: str, imag
         "readout": pooling_place,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
         "colours": encoded_colour_tables("light"),
-        "image": webp_data_uri(np.asarray(image), 78),
-        "detail": webp_data_uri(fine_detail(image, grid), 60),
+        "image": _webp_data_uri(np.asarray(image), 78),
+        "detail": _webp_data_uri(fine_detail(image, grid), 60),
         "values": [round(float(v), 6) for v in rec.rollout().ravel()],
         "answer": [(label, round(p, 4)) for label, p in rec.top_classes()],
         "classes": (-rec.logits).argsort()[:5].tolist(),
@@ -66,7 +66,7 @@ def encoded_colour_tables(mode: Mode) -> dict[str, str]:
     return {name: base64.b64encode(table.tobytes()).decode() for name, table in tables.items()}
 
 
-def webp_data_uri(pixels: NDArray[np.uint8], quality: int) -> str:
+def _webp_data_uri(pixels: NDArray[np.uint8], quality: int) -> str:
     """(H, W) or (H, W, 3) bytes as a data address, lossy with a `quality` up to 100."""
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "WEBP", quality=quality, method=2)

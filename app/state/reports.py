@@ -74,16 +74,16 @@ def five_pictures(model: str, photo: str, settings: ReportSettings, mode: Mode) 
 
 @memory_cache.cached
 def photo_handout(
-    rec: Recording, settings: ReportSettings, lang: str, address: str, lacking: str, name: str, cautions: tuple[str, ...],
-    causes: tuple[str, ...], _more: Sequence[ReportPicture], _vit: Vit,
+    rec: Recording, settings: ReportSettings, lang: str, address: str, lacking: str, sample_id: str, cautions: tuple[str, ...],
+    cause_pictures_key: tuple[str, ...], _cause_pictures: Sequence[ReportPicture], _vit: Vit,
 ) -> bytes:  # fmt: skip
-    """The handout of a photo and a model, made once; `causes` are what its further pictures say."""
+    """The handout of a photo and a model, made once; `cause_pictures_key` are what its further pictures say."""
     from vitcore.report.handout import handout as made
 
-    credit = sample_photos.photo_credit(name)
-    file = f"assets/samples/{name}.jpg" if credit else rec.photo.name
+    credit = sample_photos.photo_credit(sample_id)
+    file = f"assets/samples/{sample_id}.jpg" if credit else rec.photo.name
     origin = ReportOrigin(address=address, lacking=lacking, credit=credit, file=file, lang=lang, cautions=cautions)
-    return made(_vit, rec, settings, origin, model_facts(rec.model, _vit), _more)
+    return made(_vit, rec, settings, origin, model_facts(rec.model, _vit), _cause_pictures)
 
 
 def comparison_handout(
@@ -149,7 +149,7 @@ def _quiz_material(vit: Vit, rec: Recording, seed: int, mask_outliers: bool) -> 
     rec = quiz_data.keep_maps_of_blocks(quiz_data.mask_outliers_in_recording(rec) if mask_outliers else rec, blocks)
     named = quiz_data.other_gallery_photos(seed, rec.photo.digest)
     photos = [replace(_quiz_photo(vit.name, name, mask_outliers, vit), title=title) for name, title in named]
-    by_depth = cached_block_activations.logit_lens(rec, vit) if vit.is_global else None
+    by_depth = cached_block_activations.logit_lens_probabilities(rec, vit) if vit.is_global else None
     parts, cosine = model_weights.filter_components(vit.name), model_weights.position_similarity(vit.name)
     return quiz_data.quiz_material_from_parts(vit, rec, photos, parts, cosine, by_depth, mask_outliers)
 

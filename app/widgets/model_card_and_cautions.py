@@ -30,7 +30,7 @@ def show_model_card(card: ModelCard, with_paper: bool = True) -> None:
     text, trained = texts.prose("common"), _training_facts(card.name)
     data = trained.get("data") or card.data
     maker = text["about maker"] if card.name == DEFAULT_MODEL else ""
-    sentences = [*model_caution_notes(card).values(),
+    sentences = [*_model_caution_notes(card).values(),
             text["about top1"].format(top1=card.top1) if card.top1 else text["about no classes"] if card.data else "",
             text.join_sentences((maker, text["about data"].format(data=say(data)) if data else "")), say(trained.get("limits", "")),
             "" if card.teacher or trained or card.data else text["about none"]]  # fmt: skip
@@ -99,7 +99,7 @@ def show_assumed_answers(place: DeltaGenerator) -> bool:
     return bool(assumed)
 
 
-def weak_accuracy_warning(card: ModelCard) -> str:
+def _weak_accuracy_warning(card: ModelCard) -> str:
     """A plain sentence where a model names less than two photos in three right; empty where it does well or was not measured."""
     accuracies = [found["top1"] for found in accuracies_on_card(card.name)]
     accuracies += [card.top1] if card.top1 else []
@@ -141,7 +141,7 @@ def localisation_score(name: str) -> LocalisationScore | None:
     return LocalisationScore(str(model), int(scores["photos"]), *aucs)
 
 
-def model_caution_notes(card: ModelCard) -> dict[str, str]:
+def _model_caution_notes(card: ModelCard) -> dict[str, str]:
     """What a reader of its pictures and answers must know: how well it names ("species", "weak"), and who taught it ("taught").
 
     What is not to be said is left out.
@@ -149,20 +149,20 @@ def model_caution_notes(card: ModelCard) -> dict[str, str]:
     text = texts.prose("common")
     taught = text["taught"].format(teacher=card.teacher) if card.teacher else ""
     attention_teacher = text["taught looker"].format(looker=card.looker) if card.looker else ""
-    species = model_card_tables.species_sentence(_training_facts(card.name), text)
-    notes = {"species": species, "weak": weak_accuracy_warning(card), "taught": text.join_sentences([taught, attention_teacher])}
+    species = model_card_tables.cat_and_dog_accuracy_sentence(_training_facts(card.name), text)
+    notes = {"species": species, "weak": _weak_accuracy_warning(card), "taught": text.join_sentences([taught, attention_teacher])}
     return {name: said for name, said in notes.items() if said}
 
 
 def model_cautions(vit: Vit) -> tuple[str, ...]:
     """What a reader of a model's answers must know, as sentences for a handout."""
-    return tuple(said.replace("**", "") for said in model_caution_notes(vit.card).values())
+    return tuple(said.replace("**", "") for said in _model_caution_notes(vit.card).values())
 
 
 def show_short_cautions(card: ModelCard) -> None:
     """A model's cautions in a few words, below its picker."""
     text = texts.prose("common")
-    if said := " · ".join(text[f"short {name}"] for name in model_caution_notes(card)):
+    if said := " · ".join(text[f"short {name}"] for name in _model_caution_notes(card)):
         st.caption(said[0].upper() + said[1:])
 
 

@@ -23,21 +23,21 @@ def accuracy_sets(trained: dict[str, Any]) -> list[tuple[str, dict[str, Any], di
     return [(key.partition(" ")[2], model[key], teacher[key]) for key in model if key.startswith("accuracy ") and key in teacher]
 
 
-def species_recognition(trained: dict[str, Any], source: str = "measured") -> dict[str, dict[str, Any]]:
+def _species_recognition(trained: dict[str, Any], source: str = "measured") -> dict[str, dict[str, Any]]:
     """How often cats and dogs of each set of photos are called so, the test photos first."""
     measured = trained.get(source, {})
     tests = {"pets": measured["pets"]} if "pets" in measured else {}
     return tests | {key.partition(" ")[2]: told for key, told in measured.items() if key.startswith("kinds ")}
 
 
-def photo_set_description(trained: dict[str, Any], name: str) -> dict[str, str]:
+def _photo_set_description(trained: dict[str, Any], name: str) -> dict[str, str]:
     """What the card says of a set of photos: {"called", "use", "of"}."""
     return trained.get("photos", {}).get(name, {})
 
 
-def species_sentence(trained: dict[str, Any], text: texts.Prose) -> str:
+def cat_and_dog_accuracy_sentence(trained: dict[str, Any], text: texts.Prose) -> str:
     """How often the species of test photos is right, in a sentence; empty where that was not measured."""
-    found = species_recognition(trained).get("pets")
+    found = _species_recognition(trained).get("pets")
     return text["about species"].format(cats=found["cats"]["called_so"], dogs=found["dogs"]["called_so"]) if found else ""
 
 
@@ -55,14 +55,14 @@ def plausibility_sentences(card: ModelCard, trained: dict[str, Any], text: texts
     model, teacher = (trained.get(key, {}) for key in ("measured", "teacher_measured_alike"))
     sentences = []
     if "pets" in model and "pets" in teacher:
-        of_teacher = species_recognition(trained, "teacher_measured_alike")
+        of_teacher = _species_recognition(trained, "teacher_measured_alike")
         each = [
-            text[f"false cats {photo_set_description(trained, which)['use']}"].format(
-                called=photo_set_description(trained, which)["called"], photos=found["false_cats"]["photos"], teacher=card.teacher,
+            text[f"false cats {_photo_set_description(trained, which)['use']}"].format(
+                called=_photo_set_description(trained, which)["called"], photos=found["false_cats"]["photos"], teacher=card.teacher,
                 share=percent(found["false_cats"]["called_so"] / 100),
                 teacher_share=percent(of_teacher[which]["false_cats"]["called_so"] / 100),
             )
-            for which, found in species_recognition(trained).items() if "cats" in found
+            for which, found in _species_recognition(trained).items() if "cats" in found
         ]  # fmt: skip
         cats, dogs = (teacher["pets"][kind] for kind in ("cats", "dogs"))
         beside = text["species beside"].format(teacher=card.teacher, cats=cats["called_so"], cat_photos=cats["photos"],
@@ -88,18 +88,18 @@ def show_accuracy_tables(card: ModelCard, trained: dict[str, Any], text: texts.P
     rows = [
         (
             name,
-            text["measured set"].format(called=photo_set_description(trained, which).get("called", "—"), photos=one["photos"]),
+            text["measured set"].format(called=_photo_set_description(trained, which).get("called", "—"), photos=one["photos"]),
             *(percent(one[share] / 100) for share in ("top1", "top5")),
         )
         for which, *pair in sets
         for name, one in zip(names, pair, strict=True)
     ]
     _table([text["model"], *(text[f"measured {name}"] for name in ("from", "top1", "top5"))], rows)
-    both = species_recognition(trained), species_recognition(trained, "teacher_measured_alike")
+    both = _species_recognition(trained), _species_recognition(trained, "teacher_measured_alike")
     if kinds := [which for which in both[0] if which in both[1]]:
         called = [
-            text[f"use {photo_set_description(trained, which).get('use', 'validation')}"].format(
-                called=photo_set_description(trained, which).get("called", "—")
+            text[f"use {_photo_set_description(trained, which).get('use', 'validation')}"].format(
+                called=_photo_set_description(trained, which).get("called", "—")
             )
             for which in kinds
         ]
@@ -110,8 +110,8 @@ def show_accuracy_tables(card: ModelCard, trained: dict[str, Any], text: texts.P
     counts = {which: one["photos"] for which, one, _ in sets}
     if tests := both[0].get("pets"):
         counts["pets"] = tests["cats"]["photos"] + tests["dogs"]["photos"]
-    photo_sentences = [text["measured of"].format(photos=count, of=say(photo_set_description(trained, which)["of"]))
-            for which, count in counts.items() if photo_set_description(trained, which)]  # fmt: skip
+    photo_sentences = [text["measured of"].format(photos=count, of=say(_photo_set_description(trained, which)["of"]))
+            for which, count in counts.items() if _photo_set_description(trained, which)]  # fmt: skip
     harder = _harder_photos_sentence([pair for _, *pair in sets[:2]], text)
     st.markdown(text.join_sentences([text["measured uses"] if kinds else "", *photo_sentences, harder]))
 

@@ -204,7 +204,7 @@ def test_too_large_a_file_is_refused_by_the_server_itself(monkeypatch, disk):
     assert config.get_option("server.maxUploadSize") == permissions.upload_limit_mb() == 100, "Streamlit takes no more"
     monkeypatch.setattr(texts, "language", lambda: "en")
     upload = Upload(b"x")
-    assert "100 MB" in str(uploaded_model.receive_model_file(upload)) and upload.closed and list(disk.iterdir()) == []
+    assert "100 MB" in str(uploaded_model.move_model_upload_to_disk(upload)) and upload.closed and list(disk.iterdir()) == []
 
 
 def test_ids_of_the_hub_are_off_in_public(monkeypatch):

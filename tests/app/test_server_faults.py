@@ -120,9 +120,9 @@ def test_two_servers_on_one_folder(monkeypatch):
     other = a_run("other", state="running")
     with run_folder.hold_run_lock(other):  # the other server's process trains it; ours was too late and ended
         training_processes._wait_for_process(SimpleNamespace(wait=lambda: 1), other, training_processes._status_mark(other))
-        assert run_folder.read_status(other)["state"] == "running"
+        assert run_folder.read_status_and_check_alive(other)["state"] == "running"
         assert training_processes.delete_run("other") and training_processes.resume_run("other") == ""
-    assert run_folder.read_status(other)["state"] == "broken off"
+    assert run_folder.read_status_and_check_alive(other)["state"] == "broken off"
 
 
 @pytest.mark.parametrize("jump_s", [-DAY_S, DAY_S])
@@ -130,14 +130,17 @@ def test_the_clock_is_set_while_a_run_begins(monkeypatch, jump_s):
     run = a_run(state="stopped")
     before = training_processes._started_at.setdefault("demo", training_processes._status_mark(run))
     try:
-        assert training_processes.run_state(run, "stopped") == "starting"
+        assert training_processes.add_starting_or_stopping(run, "stopped") == "starting"
         run_folder.write_status(run, "running", 1)
         at = time.time() + jump_s
         os.utime(run.path / "status.json", (at, at))
-        assert training_processes._has_reported(run, before) and training_processes.run_state(run, "running") == "running"
+        assert (
+            training_processes._has_reported(run, before)
+            and training_processes.add_starting_or_stopping(run, "running") == "running"
+        )
     finally:
         del training_processes._started_at["demo"]
     (run.path / "status.json").unlink()
     at = time.time() + jump_s
     os.utime(run.path / "recipe.json", (at, at))
-    assert run_folder.read_status(run)["state"] == "broken off", "not for a day that it begins"
+    assert run_folder.read_status_and_check_alive(run)["state"] == "broken off", "not for a day that it begins"

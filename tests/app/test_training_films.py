@@ -207,7 +207,7 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
     monkeypatch.setattr(training_processes.os, "kill", lambda *asked: killed.append(asked))
     with vitcore.film("mine", [noise()]) as film:
         film.frame(make_module(), 0, loss=2.0)
-        told = json.dumps(run_folder.read_status(film.folder) | {"pid": 12345})
+        told = json.dumps(run_folder.read_status_and_check_alive(film.folder) | {"pid": 12345})
         run_folder.write_file_atomically(film.folder.path / "status.json", told)
         app = App("learn", film="runs/mine").fine()
         assert "Code outside the app ran this training" in app.text("caption")

@@ -75,7 +75,7 @@ def trained(run_id: str, recipe: Recipe, source: str) -> dict[str, Any]:
         folder = run_folder.find_run(run_id)
     except run_folder.RunError:
         folder = run_folder.create_run(run_id, recipe, source)
-    if run_folder.read_status(folder)["state"] != "finished":
+    if run_folder.read_status_and_check_alive(folder)["state"] != "finished":
         run_training(folder, lambda record: record["step"] % 50 or print(run_id, record, flush=True))
     return [r for r in run_folder.read_log(folder) if "val_loss" in r][-1]
 

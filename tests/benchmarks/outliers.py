@@ -44,7 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", default=[DEFAULT_MODEL])
     parser.add_argument("--px", type=int, help="side of the input (default: the model's own)")
-    inspect.add_answer_flags(parser)
+    inspect.add_checkpoint_config_flags(parser)
     args = parser.parse_args()
     print("| model | input | photos | outliers a photo | in corners | largest norm, × median | norms | > 5 × | > 20 × | 2 to 5 × |")
     print("|---|---|---|---|---|---|---|---|---|---|")

@@ -11,7 +11,7 @@ from wait_and_look import LONG_MS, at_rest, follow, languages, pick
 import vitcore
 from app import texts
 from app.menu import PAGES
-from vitcore.architectures.model_summary import module_parts
+from vitcore.architectures.model_summary import module_parts_with_repeats
 from vitcore.models.model_cards import MODEL_CARDS
 
 HALF = ("look", "attention", "learn")  # rooms: who goes from page to page within one opens no other on the way
@@ -57,7 +57,7 @@ NAMES = re.compile(
 def parts_of_the_model() -> set[str]:
     """What a model card's drawing calls them: names of the module's own, in whatever language it is drawn."""
     vit = vitcore.load()
-    drawn = module_parts(vit.module, vit.grid.image_px)
+    drawn = module_parts_with_repeats(vit.module, vit.grid.image_px)
     return {name for part in [*drawn, *(one for part in drawn for one in part.inner_parts)] for name in (part.name, part.kind)}
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import vitcore
-from vitcore.attention_capture import AttentionCapture
+from vitcore.attention_hooks import AttentionHookMode
 from vitcore.forward.recording import record, to_model_input
 
 SIZES = [
@@ -61,7 +61,7 @@ def test_attention_equals_theirs(pair):
     module, twin = pair
     x = torch.randn(2, 3, *module.patch_embed.img_size, generator=torch.Generator().manual_seed(3))
     seen = []
-    with AttentionCapture(lambda call: seen.append(call.weights())):
+    with AttentionHookMode(lambda call: seen.append(call.weights())):
         features = module.forward_features(x)
     answer = twin(x, output_attentions=True)
     assert len(answer.attentions) == len(seen) == len(module.blocks)

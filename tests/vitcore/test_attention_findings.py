@@ -7,7 +7,7 @@ import torch
 import vitcore
 from vitcore.analysis import attention_distance, filters, position_embeddings
 from vitcore.analysis.rollout import map_overlap
-from vitcore.attention_capture import AttentionCapture
+from vitcore.attention_hooks import AttentionHookMode
 from vitcore.models import load_model
 
 
@@ -30,7 +30,7 @@ def looked(request, shipped, strong_sink, make_vit, photo):
     """A model, what it recorded, and its attention (L, H, T, T) as a watcher of its own saw it."""
     vit = {"shipped": shipped, "strong sink": strong_sink, "registers": make_vit(reg_tokens=4)}[request.param]
     rec, seen = vitcore.record(vit, photo), []
-    with torch.inference_mode(), AttentionCapture(lambda call: seen.append(call.weights()[0].double().numpy())):
+    with torch.inference_mode(), AttentionHookMode(lambda call: seen.append(call.weights()[0].double().numpy())):
         vit.module(vitcore.forward.recording.to_model_input(vit, rec.model_input.pixels))
     return vit, rec, np.stack(seen)
 

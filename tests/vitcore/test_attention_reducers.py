@@ -8,7 +8,7 @@ import vitcore
 from vitcore.analysis.attention_distance import mean_distance_px
 from vitcore.analysis.rollout import HEAD_FUSIONS, fuse_heads
 from vitcore.architectures.axial_vit import combine_axis_attention, spread_axis_attention
-from vitcore.attention_capture import AttentionCall, SoftmaxCall
+from vitcore.attention_hooks import AttentionCall, SoftmaxCall
 from vitcore.forward.block_attention import DistanceReducer, FusedHeadsReducer, PoolingReducer, attention_weights_buffer
 from vitcore.forward.query_key import QueryKeyReducer
 from vitcore.forward.recordings.axial_attention import AxialAttentionCollector

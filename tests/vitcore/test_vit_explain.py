@@ -6,7 +6,7 @@ import torch
 
 import vitcore
 from vitcore.analysis.rollout import rollout, vit_explain_rollout
-from vitcore.attention_capture import AttentionCapture
+from vitcore.attention_hooks import AttentionHookMode
 
 
 def published(fused: torch.Tensor, discard_ratio: float, keep_class_token: bool, side: int) -> np.ndarray:
@@ -44,7 +44,7 @@ def seen(make_vit, noise):
     pixels = torch.tensor(x.transpose(2, 0, 1)[None] / 255, dtype=torch.float32)
     mean, std = (torch.tensor(one, dtype=torch.float32).view(1, 3, 1, 1) for one in (vit.mean, vit.std))
     watch = Seen()
-    with AttentionCapture(watch):
+    with AttentionHookMode(watch):
         answer = vit.module((pixels - mean) / std)[0, 3]
     gradients = torch.autograd.grad(answer, watch.weights)
     return vit, photo, torch.cat(watch.weights).detach(), torch.cat(gradients)

@@ -189,7 +189,7 @@ def _tokens(first: Any, inputs: list[Tensor]) -> int:
     return (math.prod(x.shape[1:3]) if last else math.prod(x.shape[2:])) if x.ndim == 4 and head_count(first) else 0
 
 
-def module_parts(module: nn.Module, image_px: tuple[int, int]) -> tuple[ModulePart, ...]:
+def module_parts_with_repeats(module: nn.Module, image_px: tuple[int, int]) -> tuple[ModulePart, ...]:
     """The module's parts in the order they run, blocks that follow each other alike as one; inside a block, its own."""
     model = to_meta_device(module)
     calls: list[tuple[str, nn.Module, Any, Any]] = []

@@ -70,19 +70,21 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument("--quiet", action="store_true", help="nothing on standard error but errors: no notes, no progress")
     parser.add_argument("--version", action="version", version=f"vitcore {vitcore.__version__}")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
-    _verb(verbs, "patches", run_on_each_photo(draw_patches), "the photo cut into its patches", photo=True).add_argument(
+    _verb(verbs, "patches", run_on_each_photo(_draw_patches), "the photo cut into its patches", photo=True).add_argument(
         "--gutter", type=float, default=1.0, help="model pixels between patches (default 1)"
     )
-    _verb(verbs, "filters", draw_filters, "principal components of the embedding filters").add_argument(
+    _verb(verbs, "filters", _draw_filters, "principal components of the embedding filters").add_argument(
         "--components", type=int, help="how many (default 28, as the paper, or all there are)"
     )
-    _verb(verbs, "positions", draw_position_similarity, "similarity of the position embeddings")
+    _verb(verbs, "positions", _draw_position_similarity, "similarity of the position embeddings")
     far = _verb(
-        verbs, "distance", draw_attention_distance, "mean attention distance of every head, over one photo or many", photo="*"
+        verbs, "distance", _draw_attention_distance, "mean attention distance of every head, over one photo or many", photo="*"
     )
     far.add_argument("--images", type=Path, help="a folder of photos to average over")
     far.add_argument("--cls", choices=("drop", "renormalise"), default="drop", help="the class token: dropped as in the paper")
-    one = _verb(verbs, "rollout", run_on_each_photo(draw_rollout, "rollout"), "attention rollout and the top-5 classes", photo=True)
+    one = _verb(
+        verbs, "rollout", run_on_each_photo(_draw_rollout, "rollout"), "attention rollout and the top-5 classes", photo=True
+    )
     rolling.add_rollout_flags(one).add_argument(
         "--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it"
     )
@@ -110,7 +112,7 @@ def command_parser() -> argparse.ArgumentParser:
     taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it))
     maptest.add_test_verb(verbs)
     comparing.add_compare_verb(verbs)
-    quizzing.add_quiz_verb(verbs)
+    quizzing.add_printable_quiz_verb(verbs)
     listing = verbs.add_parser("models", help="the models of the menu, or what one is made of (Table 1)")
     listing.add_argument("name", nargs="?", help="a name of the paper or of timm (nothing is downloaded), a run or a file")
     listing.add_argument("--px", type=int, help="side of its image (default: its own; 224 for a name of the paper)")
@@ -142,12 +144,12 @@ def _verb(verbs: Any, name: str, run: Callable, about: str, photo: bool | str = 
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing files")
     if photo is True:
         verb.add_argument("--json-lines", action="store_true", help="print a JSON object a photo, each in a line, as it is done")
-    inspecting.add_answer_flags(add_device_flags(verb))
+    inspecting.add_checkpoint_config_flags(add_device_flags(verb))
     verb.set_defaults(run=run)
     return verb
 
 
-def draw_patches(args: argparse.Namespace, vit: Vit) -> None:
+def _draw_patches(args: argparse.Namespace, vit: Vit) -> None:
     """The photo cut into its grid."""
     from vitcore.analysis.patches import split_patches
     from vitcore.forward.block_activations import patch_embeddings
@@ -163,7 +165,7 @@ def draw_patches(args: argparse.Namespace, vit: Vit) -> None:
     write_result(args, vit, "patches", fig, arrays, patches=len(blocks))
 
 
-def draw_filters(args: argparse.Namespace) -> None:
+def _draw_filters(args: argparse.Namespace) -> None:
     """Principal components of the patch embedding's kernel, or of a hybrid's root convolution."""
     from vitcore.analysis.filters import components_as_picture, principal_components
     from vitcore.models import load_model
@@ -189,7 +191,7 @@ def draw_filters(args: argparse.Namespace) -> None:
     write_result(args, vit, "filters", fig, arrays, variance=basis.variance[:count].tolist())
 
 
-def draw_position_similarity(args: argparse.Namespace) -> None:
+def _draw_position_similarity(args: argparse.Namespace) -> None:
     """Cosine similarity of all position embeddings."""
     from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
     from vitcore.models import load_model
@@ -204,7 +206,7 @@ def draw_position_similarity(args: argparse.Namespace) -> None:
     write_result(args, vit, "positions", fig, {"similarity": cosine}, similarity=cosine.tolist(), correlation_with_distance=near)
 
 
-def draw_attention_distance(args: argparse.Namespace) -> None:
+def _draw_attention_distance(args: argparse.Namespace) -> None:
     """Mean attention distance over one photo or many; damaged photos are named and left out."""
     from vitcore.analysis.attention_distance import mean_interval, uniform_distance_px
     from vitcore.forward.recordings import distributed
@@ -251,7 +253,7 @@ def _distances(vit: Vit, files: Sequence[Path], cls: str, alone: bool) -> list[N
     return found
 
 
-def draw_rollout(args: argparse.Namespace, vit: Vit) -> None:
+def _draw_rollout(args: argparse.Namespace, vit: Vit) -> None:
     """Rollout of the class token, or of a patch."""
     from vitcore.images import sharp_crop
 

@@ -31,10 +31,10 @@ def add_compare_verb(verbs: Any) -> None:
     verb.add_argument("--out", type=Path, help="a folder for figures with shared scales, a handout, and the numbers as NPZ")
     add_device_flags(rolling.add_mask_flag(verb))
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-    verb.set_defaults(run=print_comparison)
+    verb.set_defaults(run=_print_comparison)
 
 
-def print_comparison(args: argparse.Namespace) -> None:
+def _print_comparison(args: argparse.Namespace) -> None:
     """Print how alike two models are on a photo, and draw them."""
     from vitcore.report.comparison_handout import comparison_as_json
 
@@ -45,12 +45,12 @@ def print_comparison(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps(comparison_as_json(comparison), ensure_ascii=False, allow_nan=False))
     else:
-        print("\n".join(comparison_table(comparison)))
+        print("\n".join(_comparison_table(comparison)))
     if args.out:
-        write_comparison(comparison, vits, args.out, quiet=args.json)
+        _write_comparison(comparison, vits, args.out, quiet=args.json)
 
 
-def comparison_table(comparison: Comparison) -> list[str]:
+def _comparison_table(comparison: Comparison) -> list[str]:
     """The comparison as lines for a terminal."""
     from vitcore.report.comparison_handout import outlier_sentences, two_photos_sentence
 
@@ -100,7 +100,7 @@ def _answers(comparison: Comparison) -> list[str]:
     ]
 
 
-def write_comparison(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool = False) -> None:
+def _write_comparison(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool = False) -> None:
     """Figures as PNG, what is compared on one scale, the handout, and the numbers as compare.npz."""
     import numpy as np
 

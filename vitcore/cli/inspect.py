@@ -36,11 +36,11 @@ def add_inspect_verb(verbs: Any) -> None:
     verb.add_argument("--labels", type=Path, help="names of the classes: a text file, one a line, or JSON")
     verb.add_argument("--write-card", action="store_true", help="write the card beside the file, as NAME.json")
     verb.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    add_answer_flags(verb)
-    verb.set_defaults(run=run_inspect)
+    add_checkpoint_config_flags(verb)
+    verb.set_defaults(run=_run_inspect)
 
 
-def add_answer_flags(verb: argparse.ArgumentParser) -> None:
+def add_checkpoint_config_flags(verb: argparse.ArgumentParser) -> None:
     """`--base` for adapters, and one flag a question, for files without a card."""
     verb.add_argument("--base", help="what an adapter of PEFT (LoRA, DoRA) changes: a file, a directory or an hf-hub: id")
     group = verb.add_argument_group("what a file without a card does not say (see `vitcore inspect`)")
@@ -83,7 +83,7 @@ def print_assumed_answers(model: str, answers: dict[str, str], base: str | Path 
         print(f"{file.name} does not say: {listed} (`vitcore inspect {model}` tells more)", file=sys.stderr)
 
 
-def run_inspect(args: argparse.Namespace) -> None:
+def _run_inspect(args: argparse.Namespace) -> None:
     """Print the table or the JSON object; write the card where asked."""
     from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect
     from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import read_class_names

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def print_models(args: argparse.Namespace) -> None:
     """The menu, one model a row; or the row of Table 1 of one."""
     if args.name:
-        print_table_1_row(args)
+        _print_table_1_row(args)
     elif args.json:
         fields = ("name", "title", "params_m", "download_mb", "licence", "good_for")
         print(json.dumps({"models": [{f: getattr(card, f) for f in fields} for card in MODEL_CARDS]}, ensure_ascii=False))
@@ -27,21 +27,23 @@ def print_models(args: argparse.Namespace) -> None:
             print(f"{card.name:<{wide}}  {card.summary} · good for {card.good_for}")
 
 
-def print_table_1_row(args: argparse.Namespace) -> None:
+def _print_table_1_row(args: argparse.Namespace) -> None:
     """A line, or one JSON object; with `--out` also architecture.svg."""
-    from vitcore.architectures.model_summary import module_parts, table_1_row
+    from vitcore.architectures.model_summary import module_parts_with_repeats, table_1_row
     from vitcore.models.model_size import build_without_weights
 
     name, module, image_px = build_without_weights(args.name, args.px)
     table = table_1_row(module, image_px)
     if args.out:
         args.out.mkdir(parents=True, exist_ok=True)
-        drawing = vitcore.figures.architecture(module_parts(module, image_px), name, subtitle=table_1_line(table, short=True))
+        drawing = vitcore.figures.architecture(
+            module_parts_with_repeats(module, image_px), name, subtitle=_table_1_line(table, short=True)
+        )
         (args.out / "architecture.svg").write_bytes(vitcore.figures.print_figure(drawing, "svg"))
-    print(json.dumps({"name": name} | dataclasses.asdict(table)) if args.json else f"{name}: {table_1_line(table)}")
+    print(json.dumps({"name": name} | dataclasses.asdict(table)) if args.json else f"{name}: {_table_1_line(table)}")
 
 
-def table_1_line(table: Table1Row, short: bool = False) -> str:
+def _table_1_line(table: Table1Row, short: bool = False) -> str:
     """Table 1's columns; a range where stages differ. A `short` one has no image and fewer words."""
     spans = {"width": table.width, "MLP": table.mlp, "heads": table.heads}
     said = [f"{table.blocks} blocks"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import vitcore
 from vitcore.cli.model_flags import load_from_flags
-from vitcore.file_names import untaken_name
+from vitcore.file_names import append_number_if_taken
 
 Verb = Callable[[argparse.Namespace, "vitcore.Vit"], None]
 
@@ -101,7 +101,7 @@ def _distinct_names(files: list[Path]) -> list[str]:
     names: list[str] = []
     for file in files:
         stem = "stdin" if str(file) == "-" else file.stem
-        names.append(untaken_name(stem, names))
+        names.append(append_number_if_taken(stem, names))
     return names
 
 

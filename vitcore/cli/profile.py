@@ -26,10 +26,10 @@ def add_profile_verb(verbs: Any) -> None:
     verb.add_argument("--memory-gb", type=float, help="look for the largest batch that fits into so much memory")
     verb.add_argument("--out", type=Path, help="a folder for the chart, speed.svg and speed.png")
     verb.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    verb.set_defaults(run=run_profile)
+    verb.set_defaults(run=_run_profile)
 
 
-def run_profile(args: argparse.Namespace) -> None:
+def _run_profile(args: argparse.Namespace) -> None:
     """Measure, print, draw."""
     from vitcore.profiling.largest_batch import largest_batch
     from vitcore.profiling.throughput import BATCH_SIZES, measure_device, profile_throughput

@@ -12,7 +12,7 @@ from vitcore.cli.report import read_credit
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 
-def add_quiz_verb(verbs: Any) -> None:
+def add_printable_quiz_verb(verbs: Any) -> None:
     """Add the verb to the shell's."""
     about = "ten questions on the pictures of a photo and a model, to print; the answers, computed, on the last page"
     verb = verbs.add_parser("quiz", help=about, description=about)
@@ -23,11 +23,11 @@ def add_quiz_verb(verbs: Any) -> None:
     verb.add_argument("--seed", type=int, default=0, help="which quiz, from 0 (default 0): the same for all who ask for it")
     verb.add_argument("--out", type=Path, default=Path("quiz.html"), help="the file (default ./quiz.html)")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing a file")
-    inspecting.add_answer_flags(add_device_flags(rolling.add_mask_flag(verb)))
-    verb.set_defaults(run=write_quiz)
+    inspecting.add_checkpoint_config_flags(add_device_flags(rolling.add_mask_flag(verb)))
+    verb.set_defaults(run=_write_quiz)
 
 
-def write_quiz(args: argparse.Namespace) -> None:
+def _write_quiz(args: argparse.Namespace) -> None:
     """Draw a quiz and write it, or print it."""
     from vitcore.quiz.draw_quiz import draw_quiz
     from vitcore.quiz.quiz_data import make_quiz_material

@@ -28,10 +28,10 @@ def add_report_flags(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--token", type=int, help="ask this token before the patches, by its place, in place of --pin")
     verb.add_argument("--received", action="store_true", help="in the layer, show what attends to the token that is asked")
     verb.add_argument("--zip", action="store_true", help="one file, report.zip, in the folder")
-    verb.set_defaults(run=write_reports)
+    verb.set_defaults(run=_write_reports)
 
 
-def write_reports(args: argparse.Namespace) -> None:
+def _write_reports(args: argparse.Namespace) -> None:
     """Write handouts, pictures, numbers and animations; damaged photos are named and left out."""
     from vitcore.report.folder_or_zip import FolderWriter, ZipWriter
     from vitcore.report.report_bundle import ReportBundleWriter

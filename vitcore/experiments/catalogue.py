@@ -39,9 +39,9 @@ def _judged(experiment: Experiment, claim: Claim, results: ExperimentResults) ->
     if paper and claim.is_ratio:
         paper = math.log10(paper[0]), math.log10(paper[1])
     measured = [results.values(measure) for measure in (experiment.measure, claim.along) if measure]
-    if len(finished_seeds(experiment, results)) < results.facts["seeds"]:
+    if len(_finished_seeds(experiment, results)) < results.facts["seeds"]:
         return Judgement("open", open_reason="seeds")
-    effects = [claim.effect(*(every[seed] for every in measured)) for seed in finished_seeds(experiment, results)]
+    effects = [claim.effect(*(every[seed] for every in measured)) for seed in _finished_seeds(experiment, results)]
     told = judge_effects(effects, claim.kind, claim.margin, paper, results.facts["overlap"])
     if told.open_reason != "seeds" and not is_at_plateau(list(plateau_gains(experiment, results).values())):
         told = replace(told, verdict="untestable", open_reason="plateau")
@@ -50,7 +50,7 @@ def _judged(experiment: Experiment, claim: Claim, results: ExperimentResults) ->
     return told
 
 
-def finished_seeds(experiment: Experiment, results: ExperimentResults) -> list[int]:
+def _finished_seeds(experiment: Experiment, results: ExperimentResults) -> list[int]:
     """The seeds of which every cell is there."""
     cells = {at for cell in experiment.cells(bool(results.facts.get("quick"))) for at in cell.chart_places}
     values = results.values(experiment.measure)
@@ -59,14 +59,14 @@ def finished_seeds(experiment: Experiment, results: ExperimentResults) -> list[i
 
 def plateau_gains(experiment: Experiment, results: ExperimentResults) -> dict[ChartPlace, float]:
     """By how many points each training that is checked is better after twice the steps, on average over the seeds."""
-    values, seeds = results.values("test_top1"), finished_seeds(experiment, results)
+    values, seeds = results.values("test_top1"), _finished_seeds(experiment, results)
     pairs = _checked_places(experiment, results)
     return {at: mean(values[seed][longer] - values[seed][at] for seed in seeds) for at, longer in pairs.items() if seeds}
 
 
 def plateau_check_accuracies(experiment: Experiment, results: ExperimentResults) -> dict[ChartPlace, float]:
     """How many % of the test pictures each of the same trainings predicts correctly, on average over the seeds."""
-    values, seeds = results.values("test_top1"), finished_seeds(experiment, results)
+    values, seeds = results.values("test_top1"), _finished_seeds(experiment, results)
     return {at: mean(values[seed][at] for seed in seeds) for at in _checked_places(experiment, results) if seeds}
 
 

@@ -11,7 +11,7 @@ from vitcore.figures.theme_colours import Mode
 from vitcore.translation import say
 
 
-def curve_name(curve: str) -> str:
+def _curve_name(curve: str) -> str:
     """A curve's name; of what checks another, that one's."""
     plain = curve.removesuffix(TWICE_AS_LONG_SUFFIX)
     return say(plain) if plain == curve else say("{name}, twice as long", name=say(plain))
@@ -40,7 +40,7 @@ def chart_from_results(experiment: Experiment, results: ExperimentResults, measu
         at = {x: where(some[0]) for x, some in by_place.items()}
         order = sorted(by_place, key=at.__getitem__)
         curves.append(ExperimentCurve(
-            curve_name(name), [at[x] for x in order], [float(np.mean([row.value for row in by_place[x]])) for x in order],
+            _curve_name(name), [at[x] for x in order], [float(np.mean([row.value for row in by_place[x]])) for x in order],
             [float(ends[x][0]) for x in order], [float(ends[x][1]) for x in order],
             [RunDot(where(row), row.value, row.seed, row.run) for row in mine], order if experiment.x_measure else [],
         ))  # fmt: skip

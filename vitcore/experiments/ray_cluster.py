@@ -76,7 +76,7 @@ class RayTaskRunner:
                 ray.shutdown()
 
     def _join(self) -> None:
-        check_ray_address(os.environ.get("RAY_ADDRESS", ""))
+        check_ray_address_reachable(os.environ.get("RAY_ADDRESS", ""))
         known = {name: os.environ[name] for name in FORWARDED_VARIABLES if name in os.environ}
         known["PYTHONPATH"] = os.pathsep.join(("${PYTHONPATH}", PACKAGE_ROOT))  # Ray fills in the worker's own
         quiet: dict[str, Any] = {"log_to_driver": False, "include_dashboard": False, "logging_level": logging.WARNING}
@@ -95,7 +95,7 @@ class RayTaskRunner:
         return {by_key[task.row_key]: task for task in every}
 
 
-def check_ray_address(address: str) -> None:
+def check_ray_address_reachable(address: str) -> None:
     """Raises: ExperimentError, where nothing answers at `host:port` or `ray://host:port`; any other address is Ray's to judge."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():

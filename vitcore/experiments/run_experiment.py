@@ -97,7 +97,7 @@ def csv_first_line_facts(experiment: Experiment, quick: bool, data: str) -> dict
     }  # fmt: skip
 
 
-def test_pictures_per_training_picture(experiment: Experiment, quick: bool, data: str) -> float:
+def _test_pictures_per_training_picture(experiment: Experiment, quick: bool, data: str) -> float:
     """Test pictures a picture to learn from, where every seed draws on the same; 0 where each has pictures of its own."""
     from vitcore.train.data.photo_sources import open_photo_source
 
@@ -129,7 +129,7 @@ def run_experiment(
     for row in results_csv.existing_rows(file, said):
         by_cell.setdefault((row.cell, row.seed), []).append(row)
     check_has_classes(open_photo_source(data)[0])
-    said["overlap"] = test_pictures_per_training_picture(experiment, quick, data)
+    said["overlap"] = _test_pictures_per_training_picture(experiment, quick, data)
     main = PartialState(cpu=has_several_cpu_processes()).is_main_process
     choosing, reported = learning_rate_tasks(experiment, quick, data), training_tasks(experiment, quick, data)
     order = {task.row_key: i for i, task in enumerate([*choosing, *reported])}
@@ -192,7 +192,10 @@ def train_task(task: TrainingTask) -> list[MeasurementRow]:
     with state.main_process_first():
         folder = _folder(task)
     with limited_torch_threads(1 if task.one_thread else 0):
-        if run_folder.read_status(folder)["state"] != "finished" and run_training(folder, lambda record: None) != "finished":
+        if (
+            run_folder.read_status_and_check_alive(folder)["state"] != "finished"
+            and run_training(folder, lambda record: None) != "finished"
+        ):
             raise KeyboardInterrupt
         if not task.cell.chart_places:
             return []

@@ -25,13 +25,13 @@ JPEG_QUALITY = 75
 CLASS = "class"  # beside the changes of the photo: another class asked about the same photo
 
 
-def shift_by_a_patch(pixels: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
+def _shift_by_a_patch(pixels: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
     """Pixels (H, W, 3) one patch to the right; the first column of pixels fills what is free."""
     wide = grid.step_px[1]
     return np.concatenate([np.repeat(pixels[:, :1], wide, 1), pixels[:, :-wide]], 1)
 
 
-def mirror_photo(pixels: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
+def _mirror_photo(pixels: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
     """Pixels (H, W, 3) with left and right exchanged."""
     return np.ascontiguousarray(pixels[:, ::-1])
 
@@ -52,8 +52,8 @@ class PhotoChange(NamedTuple):
 
 
 CHANGES = {
-    "shift": PhotoChange(shift_by_a_patch, lambda changed: changed[:, 1:], lambda first: first[:, :-1]),
-    "mirror": PhotoChange(mirror_photo, lambda changed: changed[:, ::-1], lambda first: first),
+    "shift": PhotoChange(_shift_by_a_patch, lambda changed: changed[:, 1:], lambda first: first[:, :-1]),
+    "mirror": PhotoChange(_mirror_photo, lambda changed: changed[:, ::-1], lambda first: first),
     "jpeg": PhotoChange(compress_as_jpeg, lambda changed: changed, lambda first: first),
 }
 

@@ -40,7 +40,7 @@ def patches(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, mode:
 
 
 def photos_in_patches(
-    photos: NDArray[np.uint8], grid: Grid, names: Sequence[str], columns: int = 4, mode: Mode = "light"
+    photos: NDArray[np.uint8], grid: Grid, hover_names: Sequence[str], columns: int = 4, mode: Mode = "light"
 ) -> Drawing:
     """(K, H, W, 3) photos, each cut into its patches, in rows of `columns`; hover tells each photo's name."""
     high, wide = grid.image_px
@@ -53,7 +53,7 @@ def photos_in_patches(
         subtitle=say("{high} × {wide} px, {rows}×{cols} patches of {side} px each", high=high, wide=wide, rows=grid.rows,
                      cols=grid.cols, side=grid.patch_px),
         rasters=[RasterLayer(patch_mosaic(one, grid, 4 / zoom, zoom), (1, 1), at) for one, at in zip(photos, places, strict=True)],
-        marks=[HoverGrid([[name]], (1, 1), at) for name, at in zip(names, places, strict=True) if name],
+        marks=[HoverGrid([[name]], (1, 1), at) for name, at in zip(hover_names, places, strict=True) if name],
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
+from vitcore.attention_hooks import AttentionCall, AttentionEvent, AttentionHookMode
 from vitcore.forward.block_attention import read_only_array
 from vitcore.forward.layer_indices import layer_index
 from vitcore.forward.onednn_linear import with_faster_modules
@@ -86,7 +86,7 @@ def trace_token(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32], block
         if "norm1" in in_out and "" not in in_out:  # inside the block: a pool behind it attends, too
             calls.append(event)
 
-    with AttentionCapture(watch):
+    with AttentionHookMode(watch):
         _with_watched_block(vit, block, in_out)(to_model_input(vit, pixels))
     call = next((call for call in calls if isinstance(call, AttentionCall)), None)
     if call is None or not _is_pre_norm(in_out):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.analysis.rollout import HeadFusion
-from vitcore.attention_capture import AttentionCall, AttentionEvent, mask_as_score_term, zero_if_fully_masked
+from vitcore.attention_hooks import AttentionCall, AttentionEvent, mask_as_score_term, zero_if_fully_masked
 from vitcore.grid import Grid
 from vitcore.models.vit import Vit, check_observed_heads
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.analysis.rollout import HeadFusion
-from vitcore.attention_capture import AttentionCall
+from vitcore.attention_hooks import AttentionCall
 from vitcore.forward.block_attention import FusedHeadsReducer, read_only_array, softmax_weights_into
 
 

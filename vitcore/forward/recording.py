@@ -1,6 +1,6 @@
 """One photograph and one model become one `Recording`; every picture and number reads the recording.
 
-The forward pass happens once; `AttentionCapture` watches it, and reducers keep of its attention what pictures need: mean
+The forward pass happens once; `AttentionHookMode` watches it, and reducers keep of its attention what pictures need: mean
 distance of every head (arXiv 2010.11929 App. D.7), heads fused per block, and nothing else unless asked for. Shapes: L blocks,
 H heads, T tokens = prefix + N patches.
 """
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion, rollout
-from vitcore.attention_capture import AttentionCapture
+from vitcore.attention_hooks import AttentionHookMode
 from vitcore.errors import check_choice, warn_caller
 from vitcore.forward.block_attention import AttentionCollector, attention_weights_buffer, read_only_array
 from vitcore.forward.layer_indices import Layers, has_any_layer, layer_index, layer_indices
@@ -179,7 +179,7 @@ def record_batch(
     if watched:
         module = with_block_hooks(module, lambda block, inputs, out: norms.append(out.float().norm(dim=-1).flatten(1)))
     watch = watchers[0] if len(watchers) == 1 else PerImageAttentionCollector(watchers)
-    with torch.inference_mode(), AttentionCapture(watch) if watched else nullcontext():
+    with torch.inference_mode(), AttentionHookMode(watch) if watched else nullcontext():
         logits = module(torch.cat([to_model_input(vit, crop.numbers) for _, crop in photos]))
     for one in watchers if watched else ():
         check_observed_calls(vit, one.calls)

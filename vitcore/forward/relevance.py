@@ -21,7 +21,7 @@ from vitcore.analysis.relevance import METHODS
 from vitcore.analysis.rollout import Convention, HeadFusion, fuse_heads, rollout
 from vitcore.analysis.rollout_options import CONVENTIONS
 from vitcore.architectures.axial_vit import spread_axis_attention
-from vitcore.attention_capture import AttentionCapture, AttentionEvent
+from vitcore.attention_hooks import AttentionEvent, AttentionHookMode
 from vitcore.errors import check_choice
 from vitcore.forward.block_attention import PoolingReducer
 from vitcore.forward.layer_indices import layer_index
@@ -153,7 +153,7 @@ class _WeightsWithGradients:
 def _run_with_weights(vit: Vit, x: Tensor) -> tuple[Tensor, list[Tensor], NDArray[np.float32]]:
     """Logits, the weights of every attention call, and where the answer is read, (T,)."""
     watch = _WeightsWithGradients(vit)
-    with AttentionCapture(watch):
+    with AttentionHookMode(watch):
         logits = vit.module(x)
     for call, weights in enumerate(watch.weights):
         check_observed_heads(vit, call // vit.structure.calls, weights.shape[1])

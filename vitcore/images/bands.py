@@ -15,7 +15,7 @@ from PIL import Image
 
 from vitcore.images.colour_conversion import to_8_bits
 from vitcore.images.photo import Photo, PhotoSource, read_photo_file
-from vitcore.images.photo_arrays import as_numpy, is_array, not_finite_error
+from vitcore.images.photo_arrays import as_numpy, is_numpy_or_torch, not_finite_error
 from vitcore.images.photo_formats_and_limits import MAX_PIXELS, PhotoError, check_photo_dimensions
 from vitcore.images.photo_refusals import decoding_error
 from vitcore.images.tiff_bands import read_tiff_bands
@@ -31,13 +31,13 @@ def open_bands(source: PhotoSource, name: str | None, count: int, shown: Sequenc
     if isinstance(source, Photo | Image.Image):
         called = source.name if isinstance(source, Photo) else name or say("The photo")
         raise _count_error(called, count)
-    if is_array(source):
+    if is_numpy_or_torch(source):
         called = name or say("The photo")
-        values = to_bands_last(source, count, called)
+        values = _to_bands_last(source, count, called)
     else:
         data, called = read_photo_file(source, name)
         try:
-            values = bands_from_bytes(data, count, called)
+            values = _bands_from_bytes(data, count, called)
         except Exception as error:
             raise decoding_error(error, data, called) from None
     high, wide = values.shape[:2]
@@ -45,13 +45,13 @@ def open_bands(source: PhotoSource, name: str | None, count: int, shown: Sequenc
     notes: list[str] = []
     usual = (0, 1, 2) if count > 2 else (0,)
     shown = tuple(shown or usual)
-    image = Image.fromarray(picture_of_bands(values, shown, called, notes))
+    image = Image.fromarray(_picture_of_bands(values, shown, called, notes))
     other = b"" if shown == usual else repr(shown).encode()  # caches hold the picture, too
     digest = hashlib.sha256(np.ascontiguousarray(values).tobytes() + other).hexdigest()[:16]
-    return Photo(image, called, digest, tuple(notes), bands_as_floats(values))
+    return Photo(image, called, digest, tuple(notes), _bands_as_floats(values))
 
 
-def bands_from_bytes(data: bytes, count: int, name: str) -> NDArray:
+def _bands_from_bytes(data: bytes, count: int, name: str) -> NDArray:
     """The numbers (H, W, `count`) in a file's bytes. Raises: PhotoError; whatever numpy raises, for a damaged file."""
     values: NDArray | None
     if data[:6] == b"\x93NUMPY":
@@ -64,10 +64,10 @@ def bands_from_bytes(data: bytes, count: int, name: str) -> NDArray:
         values = read_tiff_bands(data, name, count)
     if values is None:
         raise _count_error(name, count)
-    return to_bands_last(values, count, name)
+    return _to_bands_last(values, count, name)
 
 
-def to_bands_last(source: Any, count: int, name: str) -> NDArray:
+def _to_bands_last(source: Any, count: int, name: str) -> NDArray:
     """An array or tensor as (H, W, `count`). Raises: PhotoError, for other shapes and numbers that are none."""
     values = as_numpy(source)
     if values.ndim != 3 or values.dtype.kind not in "fiu" or (values.shape[0] == count) == (values.shape[-1] == count):
@@ -80,7 +80,7 @@ def to_bands_last(source: Any, count: int, name: str) -> NDArray:
     return values
 
 
-def bands_as_floats(values: NDArray) -> Bands:
+def _bands_as_floats(values: NDArray) -> Bands:
     """What the model is given, read-only: floats as they are, integers over the largest of their kind."""
     most = np.iinfo(values.dtype).max if values.dtype.kind in "iu" else 1
     numbers = (values / np.float32(most)).astype(np.float32)
@@ -88,7 +88,7 @@ def bands_as_floats(values: NDArray) -> Bands:
     return numbers
 
 
-def picture_of_bands(values: NDArray, shown: Sequence[int], name: str, notes: list[str]) -> NDArray[np.uint8]:
+def _picture_of_bands(values: NDArray, shown: Sequence[int], name: str, notes: list[str]) -> NDArray[np.uint8]:
     """Three bands as red, green and blue (H, W, 3), or one as grey; what was done is told in `notes`. Raises: PhotoError."""
     count = values.shape[-1]
     if len(shown) not in (1, 3) or not all(0 <= band < count for band in shown):

@@ -32,7 +32,7 @@ def crop_for_model(image: Image.Image, transform: Callable, bands: NDArray[np.fl
 
     bands: those of a photo that has others than three (`Photo.bands`); each is cut as the picture is.
     """
-    cut = None if bands is None else cut_bands(bands, transform)
+    cut = None if bands is None else _cut_bands(bands, transform)
     return Crop(np.asarray(resize_and_crop(image, transform)), crop_box(image.size, transform), cut)
 
 
@@ -46,7 +46,7 @@ def resize_and_crop(image: Image.Image, transform: Callable) -> Image.Image:
     return image
 
 
-def cut_bands(bands: NDArray[np.float32], transform: Callable) -> NDArray[np.float32]:
+def _cut_bands(bands: NDArray[np.float32], transform: Callable) -> NDArray[np.float32]:
     """Each band resized and cropped as the picture is, read-only."""
     each = (resize_and_crop(Image.fromarray(np.ascontiguousarray(band)), transform) for band in np.moveaxis(bands, -1, 0))
     cut = np.stack([np.asarray(band) for band in each], -1)

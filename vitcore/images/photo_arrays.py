@@ -23,7 +23,7 @@ InputKind = Literal["photos", "pixels", "normalised"]  # how arrays are read: se
 
 def photo_from_memory(source: Any, name: str | None) -> Photo:
     """A picture of Pillow's, an array or a tensor as a photo. Raises: PhotoError."""
-    image = source if isinstance(source, Image.Image) else image_from_array(source, name or say("The photo"))
+    image = source if isinstance(source, Image.Image) else _image_from_array(source, name or say("The photo"))
     return photo_from_image(image, name or "picture")
 
 
@@ -34,7 +34,7 @@ def photo_from_image(image: Image.Image, name: str = "picture") -> Photo:
     return Photo(shown, name, hashlib.sha256(shown.tobytes()).hexdigest()[:16], tuple(notes))
 
 
-def is_array(source: Any) -> bool:
+def is_numpy_or_torch(source: Any) -> bool:
     """Whether it is an array of numpy's, or a tensor of torch's."""
     return isinstance(source, np.ndarray) or (hasattr(source, "detach") and hasattr(source, "numpy"))
 
@@ -47,7 +47,7 @@ def as_numpy(source: Any) -> NDArray:
     return np.asarray(values.float() if values.is_floating_point() else values)
 
 
-def image_from_array(source: Any, name: str) -> Image.Image:
+def _image_from_array(source: Any, name: str) -> Image.Image:
     """The picture in an array or tensor. Raises: PhotoError, for what is no photo or could be read in two ways."""
     values = as_numpy(source)
     if values.ndim == 4:

@@ -115,7 +115,7 @@ def keys_from_names(names: Collection[Any] | str, layers: Iterable[int], blocks:
     return sorted(keys, key=lambda key: (ALL_NAMES.index(key[0]), -1 if key[1] is None else key[1]))
 
 
-def named_token_places(vit: Vit) -> dict[str, range]:
+def _named_token_places(vit: Vit) -> dict[str, range]:
     """Places in the sequence of the tokens that have a name: "class", where there is a class token, and "patches"."""
     named = {"patches": range(vit.grid.prefix, vit.grid.tokens)}
     if "class" in vit.pooling or getattr(vit.module, "cls_token", None) is not None:
@@ -129,7 +129,7 @@ def find_tokens(vit: Vit, token: Any) -> list[int]:
     Raises: ValueError, for tokens that there are not.
     """
     if isinstance(token, str):
-        named = named_token_places(vit)
+        named = _named_token_places(vit)
         check_choice("a name of tokens", token[:40], sorted(named))
         return list(named[token])
     if isinstance(token, slice):

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
+from vitcore.attention_hooks import AttentionCall, AttentionEvent, AttentionHookMode
 from vitcore.forward.layer_indices import Layers, layer_index, layer_indices
 from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.images import InputKind
@@ -128,7 +128,7 @@ def run_keeping_activations(vit: Vit, inputs: Tensor, keys: Sequence[Key]) -> Ac
             calls.append(event)
 
     if any(name in OF_CALLS for name, _ in keys):
-        with AttentionCapture(watch):
+        with AttentionHookMode(watch):
             logits = with_fused_attention(module)(inputs)
         check_observed_calls(vit, len(calls))
     else:

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitcore.attention_capture import AttentionCall, AttentionEvent, AttentionWatcher, mask_as_score_term
+from vitcore.attention_hooks import AttentionCall, AttentionEvent, AttentionWatcher, mask_as_score_term
 from vitcore.interventions.site_edits import Tokens
 from vitcore.models.model_cards import ModelError
 from vitcore.module_swaps import with_swapped_modules

@@ -68,7 +68,7 @@ def switch_off(vit: Vit, components: Collection[str], by: Replacement = "zero", 
     """
     check_activations_defined(vit)
     check_choice("what replaces a component", by, REPLACEMENTS)
-    chosen = [parse_component(vit, name) for name in dict.fromkeys([components] if isinstance(components, str) else components)]
+    chosen = [_parse_component(vit, name) for name in dict.fromkeys([components] if isinstance(components, str) else components)]
     for one in chosen:
         if by == "uniform" and one.kind not in ("head", "attn"):
             raise ValueError(f"only attention can be uniform, a head's or a layer's, not {one.name}")
@@ -83,7 +83,7 @@ def switch_off(vit: Vit, components: Collection[str], by: Replacement = "zero", 
     return edits.vit
 
 
-def parse_component(vit: Vit, name: str) -> Component:
+def _parse_component(vit: Vit, name: str) -> Component:
     """The component of this name. Raises: ValueError, for one that the model has not."""
     if isinstance(name, str) and (found := OF_A_LAYER.fullmatch(name)):
         layer = layer_index(int(found[1]), vit.blocks)

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from vitcore.attention_capture import AttentionCapture
+from vitcore.attention_hooks import AttentionHookMode
 from vitcore.errors import check_choice
 from vitcore.forward.layer_indices import layer_index
 from vitcore.forward.recording import told_of_passes
@@ -252,7 +252,7 @@ class Edits:
         for layer in sorted({layer for layer, _ in self._attention}):
             mine = [edit for one, edit in self._attention if one == layer]
             watch = attention_edit_watcher(vit.display_name, mine, heads_per_call(vit))
-            block = part_in_context(module.blocks[layer], partial(AttentionCapture, watch, rewrites=True))
+            block = part_in_context(module.blocks[layer], partial(AttentionHookMode, watch, rewrites=True))
             module = with_swapped_modules(module, **{f"blocks.{layer}": block})
         called = f"{vit.card.called}, edited" if vit.card.called else ""
         edited = replace(vit, module=module, card=replace(vit.card, name=f"{vit.card.name}, edited", called=called))

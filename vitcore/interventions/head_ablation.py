@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent, mask_as_score_term
+from vitcore.attention_hooks import AttentionCall, AttentionEvent, AttentionHookMode, mask_as_score_term
 from vitcore.errors import check_choice
 from vitcore.forward.block_attention import read_only_array
 from vitcore.forward.onednn_linear import with_faster_modules
@@ -145,5 +145,5 @@ def _attending_evenly(vit: Vit, model: Any, layer: int, heads: list[int]) -> Any
             mask[images, places] = 0
         return F.scaled_dot_product_attention(q, event.k, event.v, attn_mask=mask, scale=event.scale)
 
-    block = part_in_context(model.blocks[layer], partial(AttentionCapture, watch, rewrites=True))
+    block = part_in_context(model.blocks[layer], partial(AttentionHookMode, watch, rewrites=True))
     return with_swapped_modules(model, **{f"blocks.{layer}": block})

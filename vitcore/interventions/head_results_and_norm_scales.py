@@ -34,11 +34,11 @@ def find_site_of_model(vit: Vit, name: str) -> ActivationSite:
         return ActivationSite((before[0],), "in")
     part, side = PARTS[name]
     if vit.structure.axes or not has_part(module, part) or isinstance(module.get_submodule(part), nn.Identity):
-        raise no_model_activation_error(vit, name)
+        raise _no_model_activation_error(vit, name)
     return ActivationSite((part,), "in" if side == "in" else "out")
 
 
-def no_model_activation_error(vit: Vit, name: str) -> ModelError:
+def _no_model_activation_error(vit: Vit, name: str) -> ModelError:
     """The refusal of an activation of the whole model that it does not have apart from others."""
     return ModelError("{name} has no {activation} that can be identified.", name=vit.display_name, activation=name)
 
@@ -46,22 +46,22 @@ def no_model_activation_error(vit: Vit, name: str) -> ModelError:
 def deferred_model_activation(vit: Vit, name: str, hook_outputs: dict[Any, list[Tensor]]) -> Callable[[], Tensor]:
     """What gives an activation of the whole model. Raises: ModelError, for one that is not what its name says."""
     if name == "ln_final_scale":
-        return deferred_norm_scale(vit.module.norm, hook_outputs[name, None][0], no_model_activation_error(vit, name))
+        return deferred_norm_scale(vit.module.norm, hook_outputs[name, None][0], _no_model_activation_error(vit, name))
     if name == "ln_final":
         return partial(_same, hook_outputs[name, None][0])
     patches = hook_outputs["embed", None][0]
     patches = patches.flatten(1, 2) if patches.ndim == 4 else patches  # (B, rows, cols, D)
     if patches.shape[1] != vit.grid.patches:
-        raise no_model_activation_error(vit, name)
+        raise _no_model_activation_error(vit, name)
     if name == "embed":
         return partial(_same, patches)
     table, embedded, prefix = position_table(vit), hook_outputs["embedded", None][0], vit.grid.prefix
     if table is None or embedded.shape[1] != vit.grid.tokens:
-        raise no_model_activation_error(vit, name)
+        raise _no_model_activation_error(vit, name)
     positions = torch.zeros_like(embedded)
     positions[:, vit.grid.tokens - len(table) :] = table.to(embedded.device)
     if not is_sum_of_parts(vit, patches + positions[:, prefix:], embedded[:, prefix:]):
-        raise no_model_activation_error(vit, name)
+        raise _no_model_activation_error(vit, name)
     return partial(_same, positions)
 
 

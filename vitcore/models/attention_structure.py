@@ -16,7 +16,7 @@ from torch.utils.hooks import RemovableHandle
 from vitcore.architectures.grey_input import accepted_bands
 from vitcore.architectures.meta_device import FastMetaForwardMode
 from vitcore.architectures.model_summary import BLOCK_NAMES, head_count, to_meta_device
-from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
+from vitcore.attention_hooks import AttentionCall, AttentionEvent, AttentionHookMode
 from vitcore.errors import log_traceback
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
@@ -142,7 +142,7 @@ def _run(module: nn.Module, image_px: tuple[int, int]) -> _ObservedPass | None:
         ran = _ObservedPass()
         handles = [handle for name, part in model.named_modules() if name for handle in ran.hook(name, part)]
         try:
-            with torch.no_grad(), FastMetaForwardMode(), AttentionCapture(ran.note):
+            with torch.no_grad(), FastMetaForwardMode(), AttentionHookMode(ran.note):
                 ran.answer = model.eval()(torch.zeros(1, accepted_bands(module), *image_px, device=device, dtype=weight.dtype))
             return ran
         except Exception as error:  # whatever such a model asks for that has no value there

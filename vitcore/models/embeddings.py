@@ -110,11 +110,11 @@ def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") ->
     from timm.layers import resample_abs_pos_embed
 
     table, prefix = _require_positions(vit)
-    old, way = [vit.grid.rows, vit.grid.cols], resampling_arguments(method)
+    old, way = [vit.grid.rows, vit.grid.cols], timm_resample_kwargs(method)
     return resample_abs_pos_embed(table[:, prefix:], [rows, cols], old, num_prefix_tokens=0, **way)[0].cpu().numpy()
 
 
-def resampling_arguments(method: str) -> dict[str, Any]:
+def timm_resample_kwargs(method: str) -> dict[str, Any]:
     """timm's arguments for a way to resample positions: see `resample_positions`."""
     ways: dict[str, dict[str, Any]] = {
         "paper": {"interpolation": "bilinear", "antialias": False, "align_corners": True},

@@ -31,7 +31,7 @@ def parse_hub_id(text: str) -> str:
     return text
 
 
-def manual_weights_folder() -> Path:
+def _manual_weights_folder() -> Path:
     """The folder where people may place weights themselves: `NAME.safetensors`."""
     return Path(os.environ.get("VITCORE_MODELS", Path.home() / ".cache" / "inside-vit" / "models"))
 
@@ -42,7 +42,7 @@ def fetch_weights(name: str, progress: Progress | None = None) -> Path:
     Raises: ModelError, when it is no plain ViT (nothing is downloaded then), when the hub does not have it or can't be
     reached (a note says how to place the file by hand), and when there is no room on the disk.
     """
-    placed = manual_weights_folder() / f"{name}.safetensors"
+    placed = _manual_weights_folder() / f"{name}.safetensors"
     if placed.is_file():
         return placed
     import timm

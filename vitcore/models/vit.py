@@ -106,10 +106,10 @@ class Vit:
         Raises: ModelError, for a device that there is not, and for a dtype that models do not calculate in.
         """
         from vitcore.models.assembly.device_and_dtype import find_device, find_dtype
-        from vitcore.models.assembly.frozen_copy import frozen_copy
+        from vitcore.models.assembly.frozen_copy import frozen_copy_without_hooks
 
         where, numbers = None if device is None else find_device(device), None if dtype is None else find_dtype(dtype)
-        return replace(self, module=frozen_copy(self.module, self.display_name, device=where, dtype=numbers))
+        return replace(self, module=frozen_copy_without_hooks(self.module, self.display_name, device=where, dtype=numbers))
 
     @property
     def bands(self) -> int:

@@ -35,7 +35,7 @@ def paper_table_rows(name: str) -> tuple[Row, ...]:
         return tuple(csv.DictReader(file))
 
 
-def model_family(model: str) -> str:
+def _model_family(model: str) -> str:
     """ "ViT", "ResNet" (BiT) or "hybrid", by the paper's name of a model."""
     if "+ViT" in model:
         return "hybrid"
@@ -52,8 +52,8 @@ class PretrainingRun(NamedTuple):
 
     @property
     def family(self) -> str:
-        """As `model_family` of its name."""
-        return model_family(self.model)
+        """As `_model_family` of its name."""
+        return _model_family(self.model)
 
 
 def pretraining_runs(dataset: str = "mean") -> list[PretrainingRun]:
@@ -118,7 +118,7 @@ class PrintedAccuracy(NamedTuple):
 def imagenet_accuracies() -> list[PrintedAccuracy]:
     """Every number that Tables 2 and 5 print for a ViT on ImageNet's validation photos, the lowest first."""
     two = [PrintedAccuracy(row["model"], row["pretraining"], float(row["accuracy"]), "2")
-           for row in paper_table_rows("2") if row["dataset"] == "ImageNet" and model_family(row["model"]) == "ViT"]  # fmt: skip
+           for row in paper_table_rows("2") if row["dataset"] == "ImageNet" and _model_family(row["model"]) == "ViT"]  # fmt: skip
     five = [PrintedAccuracy(model, data, value, "5") for model, by in accuracy_by_data_size().items() for data, value in by.items()]
     return sorted(two + five, key=lambda one: one.accuracy)
 

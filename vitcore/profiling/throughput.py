@@ -21,7 +21,7 @@ from vitcore.architectures.model_summary import to_meta_device
 from vitcore.models.model_cards import ModelError
 from vitcore.profiling.process_memory import PeakMemoryWatch, is_out_of_memory
 from vitcore.profiling.profiled_model import ModelSource, build_profiled_model
-from vitcore.train.learning.optimiser_and_weight_average import is_bf16_precision
+from vitcore.train.learning.optimiser_and_weight_average import uses_bf16_on_this_machine
 from vitcore.train.processor_and_memory import processor_name
 from vitcore.translation import say
 
@@ -82,7 +82,7 @@ def measure_device(precision: str = "auto") -> MeasuredDevice:
     """This machine's GPU, else its CPU, with the rate of its matrix products measured; takes a second."""
     kind = "cuda" if torch.cuda.is_available() else "cpu"
     name = torch.cuda.get_device_name() if kind == "cuda" else processor_name()
-    bf16 = is_bf16_precision(precision)
+    bf16 = uses_bf16_on_this_machine(precision)
     dtype = torch.bfloat16 if bf16 else torch.float32
     one, other = (torch.randn(MATRIX_SIDE, MATRIX_SIDE, device=kind).to(dtype) for _ in range(2))
     best = min(_seconds_per_call(lambda: one @ other, kind, SECONDS_PER_BATCH_SIZE / 2))
@@ -114,7 +114,7 @@ def iterate_throughput(
         raise ModelError("A batch holds one image or more.")
     device, watch = device or measure_device(), PeakMemoryWatch()
     called, module, image_px = build_profiled_model(model, px)
-    flop = count_operations(module, image_px, training)
+    flop = _count_operations(module, image_px, training)
     params = sum(p.numel() for p in module.parameters())
     run = make_model_pass(module, image_px, device, training)
     so_far = ThroughputProfile(called, image_px, params, flop, training, device.flop_per_s / flop, ())
@@ -134,7 +134,7 @@ def iterate_throughput(
         yield so_far
 
 
-def count_operations(module: nn.Module, image_px: tuple[int, int], training: bool = False) -> float:
+def _count_operations(module: nn.Module, image_px: tuple[int, int], training: bool = False) -> float:
     """What torch's FlopCounterMode counts in one image's pass, matrix products and convolutions, on the meta device."""
     model = to_meta_device(module).train(training).requires_grad_(training)
     with FlopCounterMode(display=False) as counter, torch.set_grad_enabled(training), torch.device("meta"):

@@ -25,7 +25,7 @@ def quiz_handout(material: QuizMaterial, quiz: Quiz, origin: ReportOrigin | None
         (say("Versions"), ", ".join(f"{name} {number}" for name, number in package_versions().items())),
     ]  # fmt: skip
     return html_page.render_html(
-        "quiz.html", lang=origin.lang, title=say("Quiz: {photo}", photo=material.photo.title), lead=quiz_introduction(material,
+        "quiz.html", lang=origin.lang, title=say("Quiz: {photo}", photo=material.photo.title), lead=_quiz_introduction(material,
         quiz), few=fewer_questions_sentence(quiz),
         questions=[_question_facts(question) for question in quiz.questions], letters=LETTERS, made=made, origin=origin,
         answers=[(one.correct_letter, one.explanation, _explanation(one)) for one in quiz.questions],
@@ -33,7 +33,7 @@ def quiz_handout(material: QuizMaterial, quiz: Quiz, origin: ReportOrigin | None
     )  # fmt: skip
 
 
-def quiz_introduction(material: QuizMaterial, quiz: Quiz) -> str:
+def _quiz_introduction(material: QuizMaterial, quiz: Quiz) -> str:
     """What a quiz is about, in a sentence."""
     return say("{count} {count:question|questions} about what {model} does with this photo. All answers are computed from its "
         "weights and one forward pass. Layers, heads, patches, rows and columns are counted from 0.",

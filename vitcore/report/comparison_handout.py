@@ -46,7 +46,7 @@ def comparison_figures(
     """Both rollouts on one scale and both models' distances on axes of one length; of one photo also the difference, and CKA."""
     grid = Grid(comparison.grid.rows, comparison.grid.cols, 1)
     recs = [side.rec for side in comparison.recordings]
-    names = names or names_with_photos(comparison, (recs[0].model, recs[1].model), [rec.photo.name for rec in recs])
+    names = names or _names_with_photos(comparison, (recs[0].model, recs[1].model), [rec.photo.name for rec in recs])
     most = scale_top(comparison.stacked, 1)
     drawn: dict[str, Drawing] = {}
     for which, (letter, mask, name) in enumerate(zip("ab", comparison.times_even, names, strict=True)):
@@ -71,7 +71,7 @@ def comparison_figures(
     return drawn
 
 
-def names_with_photos(comparison: Comparison, names: ModelNames, titles: Sequence[str]) -> ModelNames:
+def _names_with_photos(comparison: Comparison, names: ModelNames, titles: Sequence[str]) -> ModelNames:
     """What both pictures are called: by their models, and of two photos by these `titles`, too."""
     if comparison.of_one_photo:
         return names
@@ -169,7 +169,7 @@ def token_similarity_sentence(comparison: Comparison) -> str:
     )
 
 
-def comparison_agreement_sentence(comparison: Comparison) -> str:
+def _comparison_agreement_sentence(comparison: Comparison) -> str:
     """Whether both give the same answer."""
     tops = [side.rec.top_classes(1, translated=True) for side in comparison.recordings]
     return answer_agreement_sentence(comparison.answers, tops)
@@ -266,7 +266,7 @@ def comparison_handout(
     maps = " ".join([difference, *filter(None, outlier_sentences(comparison))])
     photos = list(zip(recs, (origin.credit, origin.second_credit), strict=True))[: comparison.photo_count]
     titles = [recording_title(rec, replace(origin, credit=credit)) for rec, credit in photos]
-    called = names_with_photos(comparison, names, titles)
+    called = _names_with_photos(comparison, names, titles)
     dimmed = [say("The photo {name}; what the model does not see is dimmed", name=title) for title in titles]
     return html_page.render_html(
         "compare.html",
@@ -282,7 +282,7 @@ def comparison_handout(
         tops=[rec.top_classes(translated=True) for rec in recs],
         on=common_grid_sentence(comparison.grid, comparison.of_one_photo),
         tokens_on=common_grid_sentence(comparison.cka_grid),
-        said={"maps": maps, "tokens": token_similarity_sentence(comparison), "answers": comparison_agreement_sentence(comparison)}
+        said={"maps": maps, "tokens": token_similarity_sentence(comparison), "answers": _comparison_agreement_sentence(comparison)}
         | {"distances": attention_distance_sentence([rec.distance_renormalised_px for rec in recs], vits)},
         models=[_facts(vit) for vit in vits],
         versions=[*package_versions().items(), (say("Made"), origin.made or current_time_text())],

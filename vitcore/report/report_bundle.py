@@ -13,7 +13,7 @@ from typing import Any
 from vitcore import figures
 from vitcore.csv_and_npz import to_csv, to_npz
 from vitcore.figures import print_figure
-from vitcore.file_names import safe_folder_name, untaken_name
+from vitcore.file_names import append_number_if_taken, safe_folder_name
 from vitcore.forward.recording import Recording, record
 from vitcore.images import Photo
 from vitcore.models.load_model import Vit
@@ -53,12 +53,12 @@ class ReportBundleWriter:
         """Look at a photo and make all its files; puts nothing. Raises: ModelError, as `record` does."""
         vit, settings = self.vit, self.settings
         rec = record(vit, photo, maps=[settings.block(vit.blocks)], fusions=(settings.fusion,))
-        return photo_files(vit, rec, settings, replace(origin or ReportOrigin(), lang=self.lang), self.side)
+        return _photo_files(vit, rec, settings, replace(origin or ReportOrigin(), lang=self.lang), self.side)
 
     def add_photo(self, report: PhotoReport) -> None:
         """Put a photo's files into a folder of its own. Raises: FullError, before anything is put."""
         self.shelf.require_space(sum(map(len, report.files.values())))
-        folder = untaken_name(safe_folder_name(report.name), [one.folder for one in self.photos])
+        folder = append_number_if_taken(safe_folder_name(report.name), [one.folder for one in self.photos])
         self._put({f"{folder}/{name}": data for name, data in report.files.items()})
         self.photos.append(replace(report, files={}, folder=folder))
 
@@ -93,7 +93,7 @@ class ReportBundleWriter:
             self.files[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def photo_files(vit: Vit, rec: Recording, settings: ReportSettings, origin: ReportOrigin, model_facts: ModelFacts) -> PhotoReport:
+def _photo_files(vit: Vit, rec: Recording, settings: ReportSettings, origin: ReportOrigin, model_facts: ModelFacts) -> PhotoReport:
     """All files of a photo."""
     by_name, files = report_arrays(rec, settings), {"handout.html": handout(vit, rec, settings, origin, model_facts)}
     small = None

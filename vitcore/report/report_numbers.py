@@ -21,7 +21,7 @@ from vitcore.report.model_facts import ModelFacts
 from vitcore.report.report_settings import ReportSettings
 
 
-def recording_masked_if_set(rec: Recording, settings: ReportSettings) -> Recording:
+def _mask_outlier_attention_if_set(rec: Recording, settings: ReportSettings) -> Recording:
     """What rollout and the maps of heads are read from: the recording, its outlier tokens masked where that was asked."""
     return mask_outlier_tokens(rec) if settings.mask_outliers else rec
 
@@ -38,7 +38,7 @@ def outlier_patches_in_map(rec: Recording, values: NDArray) -> list[int]:
 
 def rollout_map(rec: Recording, settings: ReportSettings) -> NDArray[np.float64]:
     """Rollout on the grid, (rows, cols)."""
-    return recording_masked_if_set(rec, settings).rollout(
+    return _mask_outlier_attention_if_set(rec, settings).rollout(
         settings.query_token(rec.grid), settings.fusion, **settings.rollout_arguments()
     )
 
@@ -46,17 +46,17 @@ def rollout_map(rec: Recording, settings: ReportSettings) -> NDArray[np.float64]
 def rollout_per_layer(rec: Recording, settings: ReportSettings) -> NDArray[np.float64]:
     """Rollout through the blocks from the first to each: (L − first, rows, cols)."""
     begin: Any = settings.query_token(rec.grid)
-    return recording_masked_if_set(rec, settings).rollout_per_layer(begin, settings.fusion, **settings.rollout_arguments())[
+    return _mask_outlier_attention_if_set(rec, settings).rollout_per_layer(begin, settings.fusion, **settings.rollout_arguments())[
         settings.first_block :
     ]
 
 
-def head_attention_from_token(rec: Recording, settings: ReportSettings) -> NDArray[np.float32]:
+def all_heads_attention_from_or_to_token(rec: Recording, settings: ReportSettings) -> NDArray[np.float32]:
     """(H, T) what each head of the layer gives all tokens, from the token that is asked; if `received`, what all give to it.
 
     Raises: KeyError, if the layer's heads were not kept.
     """
-    maps = recording_masked_if_set(rec, settings).maps[settings.block(len(rec.distance_px))].astype(np.float32)
+    maps = _mask_outlier_attention_if_set(rec, settings).maps[settings.block(len(rec.distance_px))].astype(np.float32)
     token = settings.attending_token(rec.grid)
     if token is not None:
         return maps[:, :, token] if settings.received else maps[:, token]
@@ -65,7 +65,7 @@ def head_attention_from_token(rec: Recording, settings: ReportSettings) -> NDArr
 
 def chosen_attention(rec: Recording, settings: ReportSettings) -> NDArray[np.float32]:
     """(T,) attention from the token that is asked, of the head that was chosen, or the mean of all."""
-    heads = head_attention_from_token(rec, settings)
+    heads = all_heads_attention_from_or_to_token(rec, settings)
     return heads.mean(0) if settings.head is None else heads[settings.head]
 
 
@@ -84,7 +84,7 @@ def report_arrays(rec: Recording, settings: ReportSettings) -> dict[str, NDArray
     """The arrays of a photo, by name, as they go into `numbers.npz`."""
     return {
         "rollout": rollout_map(rec, settings), "rollout_by_layer": rollout_per_layer(rec, settings),
-        "layer_heads": rec.grid.to_map(head_attention_from_token(rec, settings)),
+        "layer_heads": rec.grid.to_map(all_heads_attention_from_or_to_token(rec, settings)),
         "distance_px": rec.distance_px, "distance_renormalised_px": rec.distance_renormalised_px, "logits": rec.logits,
     }  # fmt: skip
 

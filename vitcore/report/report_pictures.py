@@ -31,8 +31,8 @@ from vitcore.models.load_model import Vit
 from vitcore.outlier_sentences import outlier_sentence
 from vitcore.report.model_facts import ModelFacts
 from vitcore.report.report_numbers import (
+    all_heads_attention_from_or_to_token,
     chosen_attention,
-    head_attention_from_token,
     masked_outlier_patches,
     outlier_patches_in_map,
     rollout_map,
@@ -268,7 +268,7 @@ def _attention(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.
 
 
 def _heads(vit: Vit, rec: Recording, settings: ReportSettings) -> ReportPicture:
-    maps, block = rec.grid.to_map(head_attention_from_token(rec, settings)), settings.block(vit.blocks)
+    maps, block = rec.grid.to_map(all_heads_attention_from_or_to_token(rec, settings)), settings.block(vit.blocks)
     drawn = [
         apply_colour_scale(m, SEQUENTIAL, 0, top)
         for m, top in zip(maps.astype(np.float64), head_scale_tops(maps, rec.grid), strict=True)

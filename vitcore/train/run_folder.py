@@ -113,7 +113,7 @@ def _sources(folder: RunFolder) -> dict[str, Any]:
     return dict(json.loads((folder.path / "source.json").read_text(encoding="utf-8")))
 
 
-def read_status(folder: RunFolder) -> dict[str, Any]:
+def read_status_and_check_alive(folder: RunFolder) -> dict[str, Any]:
     """What the run last said of itself: {"state", "step", "message", "pid", "problems", "parts"}.
 
     A dead "running" is "broken off".

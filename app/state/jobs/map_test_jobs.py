@@ -81,7 +81,7 @@ def deletion_or_none(rec: Recording, sample: str, fill: str, vit: Vit) -> PhotoD
     return next((one for one in shipped_tests().deletion if one.photo == f"{sample}.jpg" and one.fill == fill), None)
 
 
-def randomisation_or_none(rec: Recording, vit: Vit) -> tuple[Mapping[str, Mapping[str, RandomisationTest]], bool]:
+def own_or_shipped_randomisation_tests(rec: Recording, vit: Vit) -> tuple[Mapping[str, Mapping[str, RandomisationTest]], bool]:
     """Tests with random weights by photo, and whether they are of this photo; none where they were neither computed nor ship."""
     kept = memory_cache.cached_value_or_none(photo_randomisation, rec)
     if kept is not None:

@@ -28,13 +28,13 @@ def start_collecting_garbage() -> None:
 def _sweep() -> None:
     while True:
         time.sleep(INTERVAL_S)
-        collect_garbage()
+        _collect_garbage()
         memory_cache.CACHE.measure_process()
         media_files.delete_due_files()
         upload_memory_limit.drop_unclaimed_uploads()
 
 
-def collect_garbage() -> None:
+def _collect_garbage() -> None:
     """Collect; the first time that everything heavy is loaded, also set aside all that is there, for good."""
     global _frozen
     gc.collect()

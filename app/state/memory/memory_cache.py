@@ -40,7 +40,7 @@ class MemoryBudgetError(RuntimeError):
     """A value that does not fit into the memory budget, whatever else is thrown away."""
 
 
-def is_out_of_device_memory(error: RuntimeError) -> bool:
+def _is_out_of_device_memory(error: RuntimeError) -> bool:
     """Whether torch says that its accelerator has no room: CUDA by an error of its own, MPS in words."""
     return type(error).__name__ == "OutOfMemoryError" or "backend out of memory" in str(error)
 
@@ -113,7 +113,7 @@ class MemoryCache:
             try:
                 value = make()
             except RuntimeError as error:
-                if is_out_of_device_memory(error):
+                if _is_out_of_device_memory(error):
                     raise MemoryBudgetError from error
                 raise
             self.put(key, value)
@@ -197,7 +197,7 @@ class MemoryCache:
         self._room_freed.notify_all()
         if self._freed_bytes >= TRIM_BYTES:
             self._freed_bytes = 0
-            return_freed_memory()
+            _return_freed_memory()
 
     @contextlib.contextmanager
     def reserve(self, need: int, wait_s: float | None = None) -> Iterator[None]:
@@ -230,7 +230,7 @@ class MemoryCache:
             self.reserved -= size
             self._room_freed.notify_all()
         if size >= TRIM_BYTES:
-            return_freed_memory()
+            _return_freed_memory()
 
     def drop(self, key_matches: Callable[[Key], bool]) -> None:
         """Throw away what is kept under keys that are meant, used or not."""
@@ -295,7 +295,7 @@ def _malloc_trim() -> Callable[[int], int] | None:
         return None
 
 
-def return_freed_memory() -> None:
+def _return_freed_memory() -> None:
     """Let the system have what was freed; else it stays with this process, in pieces."""
     if trim := _malloc_trim():
         threading.Thread(target=trim, args=(0,), daemon=True).start()

@@ -52,7 +52,7 @@ def make_live_graph(vit: Vit) -> LiveGraph:
     Raises: LiveModelError, OnnxGraphError, one sentence each; MemoryBudgetError.
     """
     text, size = texts.prose("live"), 4 * sum(p.numel() for p in vit.module.parameters())
-    file = unchanged_weights_file(vit)
+    file = _unchanged_weights_file(vit)
     size = max(size, run_status.file_size_and_time(file)[0] if file else 0)
     if size > MOST_MB * 1e6:
         raise LiveModelError(text.fill("too large", name=vit.display_name, size=round(size / 1e6), most=MOST_MB))
@@ -86,7 +86,7 @@ def _live_graph(version: str, _vit: Vit, _file: Path | None) -> LiveGraph:
     raise refused
 
 
-def unchanged_weights_file(vit: Vit) -> Path | None:
+def _unchanged_weights_file(vit: Vit) -> Path | None:
     """The file on disk that a model was loaded from; None of one that was changed since."""
     from vitcore.models.formats.containers import weight_files
     from vitcore.models.hub_ids_and_weights import fetch_weights

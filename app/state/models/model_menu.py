@@ -29,7 +29,7 @@ def resolve_model_name(requested: str | None) -> str | None:
 
 def model_cache_key(name: str) -> str:
     """The key that caches of a model's results hold: its name, and of one that changes also when. Raises: ModelError."""
-    return uploaded_model.uploaded_model_key() if name == MODEL_ID else run_status.run_model_key(name)
+    return uploaded_model.uploaded_model_key() if name == MODEL_ID else run_status.model_cache_key_with_write_time(name)
 
 
 def is_model_gone(name: str) -> bool:

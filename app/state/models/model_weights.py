@@ -47,10 +47,10 @@ def _filter_pattern(model: str, place: int) -> dict[str, Any]:
 @memory_cache.cached
 def model_summary(model: str, _vit: Vit) -> tuple[Table1Row, tuple[ModulePart, ...]]:
     """The row of the paper's Table 1 it would have, and its parts in the order they run."""
-    from vitcore.architectures.model_summary import module_parts, table_1_row
+    from vitcore.architectures.model_summary import module_parts_with_repeats, table_1_row
 
     px = _vit.grid.image_px
-    return table_1_row(_vit.module, px), module_parts(_vit.module, px)
+    return table_1_row(_vit.module, px), module_parts_with_repeats(_vit.module, px)
 
 
 @memory_cache.cached

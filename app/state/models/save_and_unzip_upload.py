@@ -49,8 +49,8 @@ def save_upload_to_folder(upload: Any, limit_mb: int) -> tuple[TemporaryFolder, 
         path = folder.path / name
         with path.open("xb") as out:
             shutil.copyfileobj(upload, out, CHUNK_BYTES)
-        release_upload(upload)
-        return folder, unzip_if_archive(path, limit_mb * 2**20)
+        _release_upload(upload)
+        return folder, _unzip_if_archive(path, limit_mb * 2**20)
     except OSError as error:
         _remove_folder(folder)
         raise ModelError(words["disk error"].format(name=name, reason=system_error_reason(error))) from None
@@ -58,7 +58,7 @@ def save_upload_to_folder(upload: Any, limit_mb: int) -> tuple[TemporaryFolder, 
         _remove_folder(folder)
         raise
     finally:
-        release_upload(upload)
+        _release_upload(upload)
 
 
 def _remove_folder(folder: TemporaryFolder | None) -> None:
@@ -66,7 +66,7 @@ def _remove_folder(folder: TemporaryFolder | None) -> None:
         folder.remove()
 
 
-def release_upload(upload: Any) -> None:
+def _release_upload(upload: Any) -> None:
     """Take an upload out of Streamlit's memory: its manager's record, and the copy that the page was given."""
     context = get_script_run_ctx()
     if context is not None and hasattr(context.uploaded_file_mgr, "remove_file"):
@@ -82,7 +82,7 @@ def safe_file_name(name: str) -> str:
     return kept + (f".{re.sub(r'[^A-Za-z0-9]', '', suffix)[:12]}" if stem and dot else "")
 
 
-def unzip_if_archive(path: Path, limit_bytes: int) -> Path:
+def _unzip_if_archive(path: Path, limit_bytes: int) -> Path:
     """The directory that a ZIP file holds, unpacked beside it; any other file as it is. Raises: ModelError.
 
     Only weights and JSON files of one directory are taken, by their last names: nothing is written elsewhere.

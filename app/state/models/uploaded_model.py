@@ -113,7 +113,7 @@ class ReceivedModelFile:
     display_name: str
 
 
-def receive_model_file(upload: Any) -> ReceivedModelFile | str:
+def move_model_upload_to_disk(upload: Any) -> ReceivedModelFile | str:
     """Put a file that was dropped on disk; or the sentence that says why not."""
     try:
         return ReceivedModelFile(

@@ -82,7 +82,7 @@ def _png(image: Image.Image) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def handwritten_digits() -> PhotoCollection:
+def handwritten_digits_0_to_4() -> PhotoCollection:
     """Handwritten digits 0 to 4 of scikit-learn (8×8 grey pixels, UCI 1998), enlarged so that a patch sees strokes."""
     from sklearn.datasets import load_digits
 

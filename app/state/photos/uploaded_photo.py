@@ -32,14 +32,14 @@ def current_uploaded_photo(kind: str = FIRST) -> tuple[bytes, str] | None:
     return visitor_storage.kept_for_visitor(kind)
 
 
-def open_uploaded_photo(kind: str = FIRST, bands: int = 3) -> Photo | None:
+def _open_uploaded_photo(kind: str = FIRST, bands: int = 3) -> Photo | None:
     """The photo this visitor brought, opened for so many bands; None without one. Raises: PhotoError, where it has others."""
     return _open(kind, visitor_storage.visitor_id(), texts.language(), bands)
 
 
 def open_photo_by_id(chosen: str | None, bands: int = 3) -> Photo:
     """An upload of this visitor's by its id, or a sample by its name; else the first sample. Raises: PhotoError."""
-    if chosen in KINDS and (own := open_uploaded_photo(KINDS[chosen], bands)):
+    if chosen in KINDS and (own := _open_uploaded_photo(KINDS[chosen], bands)):
         return own
     known = [row["id"] for row in sample_photos.sample_photo_rows()]
     return sample_photos.open_sample(chosen if chosen in known else known[0], texts.language(), bands)
@@ -48,7 +48,7 @@ def open_photo_by_id(chosen: str | None, bands: int = 3) -> Photo:
 def has_photo_for_bands(bands: int, kind: str) -> bool:
     """Whether this visitor brought such a photo that a model of so many bands can be given."""
     try:
-        return open_uploaded_photo(kind, bands) is not None
+        return _open_uploaded_photo(kind, bands) is not None
     except PhotoError:
         return False
 

@@ -50,7 +50,7 @@ def patch_similarity(rec: Recording, patch: int) -> PatchSimilarity:
 
 
 @memory_cache.cached
-def logit_lens(rec: Recording, _vit: Vit) -> NDArray[np.float64] | None:
+def logit_lens_probabilities(rec: Recording, _vit: Vit) -> NDArray[np.float64] | None:
     """Probabilities (L + 1, classes) of the logit lens; None for a model without a head."""
     from vitcore.forward.logit_lens import logit_lens
 
@@ -62,7 +62,7 @@ def logit_lens_leaders(rec: Recording, vit: Vit) -> tuple[int, int, int] | None:
 
     None for a model without a head.
     """
-    share = logit_lens(rec, vit)
+    share = logit_lens_probabilities(rec, vit)
     if share is None:
         return None
     best = share.argmax(1)

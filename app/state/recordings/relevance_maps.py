@@ -95,7 +95,7 @@ def _recording_and_settings(vit: Vit, rec: Recording, settings: Settings) -> tup
 
 
 @memory_cache.cached
-def heat_overlay_uri(
+def opaque_heat_map_uri(
     source: Recording | Comparison, map_key: Hashable, signed: bool, _values: NDArray, _top: float, mode: Any = "light"
 ) -> str:
     """A map in colours up to its top, to be laid on the photo, as a data address; `map_key`: which map of the source.

@@ -10,7 +10,7 @@ from typing import Any
 from app import texts
 from app.state.memory import memory_cache
 from app.state.model_ref import ModelRef
-from app.state.training.training_processes import LIVE_STATES, find_run, run_state
+from app.state.training.training_processes import LIVE_STATES, add_starting_or_stopping, find_run
 from vitcore.models.model_cards import ModelCard
 from vitcore.train import run_folder
 from vitcore.train.recipe import FILMED
@@ -77,7 +77,7 @@ def run_status(run_id: str) -> RunStatus | None:
     run = find_run(run_id)
     if run is None:
         return None
-    status, records = run_folder.read_status(run), read_log(run)
+    status, records = run_folder.read_status_and_check_alive(run), read_log(run)
     step = max(int(status.get("step") or 0), int(records[-1]["step"]) if records else 0)
     try:
         recipe, source = run_folder.read_recipe(run), run_folder.read_source(run)
@@ -88,10 +88,21 @@ def run_status(run_id: str) -> RunStatus | None:
         steps, batch, task, source, shared, problem = max(step, 1), 0, "", "", False, str(error)
     message, problems = run_folder.translate_status(status)
     return RunStatus(
-        run.id, run_state(run, status["state"]), step, steps, batch, task, source, problem or message, problems, records,
+        run.id,
+        add_starting_or_stopping(run, status["state"]),
+        step,
+        steps,
+        batch,
+        task,
+        source,
+        problem or message,
+        problems,
+        records,
         task != FILMED and (run.has_checkpoint or not records),
-        any(run.frames.glob("[0-9]*.safetensors")), run.model.is_file(), shared,
-    )  # fmt: skip
+        any(run.frames.glob("[0-9]*.safetensors")),
+        run.model.is_file(),
+        shared,
+    )
 
 
 def read_log(run: run_folder.RunFolder) -> list[dict[str, Any]]:
@@ -142,7 +153,7 @@ def run_model_folder(name: str) -> Path | None:
     return run.path if run and run.model.is_file() else None
 
 
-def run_model_key(name: str) -> str:
+def model_cache_key_with_write_time(name: str) -> str:
     """A run's model changes while it trains: its name with the time it was written. Other names as they are."""
     path = run_model_folder(name)
     return str(ModelRef(name, str(model_written_ns(path)))) if path else name

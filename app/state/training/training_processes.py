@@ -34,14 +34,14 @@ def find_run(run_id: str) -> run_folder.RunFolder | None:
     return run if run and (run.path / "recipe.json").is_file() else None
 
 
-def run_state(run: run_folder.RunFolder, status: str) -> str:
+def add_starting_or_stopping(run: run_folder.RunFolder, recorded_state: str) -> str:
     """What a run does, from what its folder says: "starting", "running", "stopping", "stopped", "finished", "failed", …"""
     if run.id in _started_at and not _has_reported(run, _started_at[run.id]):
         return "starting"
-    if status not in LIVE_STATES:
+    if recorded_state not in LIVE_STATES:
         _stopping.discard(run.id)
-        return status
-    return "stopping" if run.id in _stopping else status
+        return recorded_state
+    return "stopping" if run.id in _stopping else recorded_state
 
 
 def _status_mark(run: run_folder.RunFolder) -> StatusMark:
@@ -165,7 +165,7 @@ def stop_run(run_id: str) -> str:
     run = find_run(run_id)
     if run is None or not run_folder.is_training(run) or _is_filmed_elsewhere(run):
         return ""
-    pid = run_folder.read_status(run).get("pid")
+    pid = run_folder.read_status_and_check_alive(run).get("pid")
     if isinstance(pid, int) and pid > 1 and pid != os.getpid():
         _stopping.add(run.id)
         with suppress(OSError):

@@ -54,7 +54,7 @@ def input_sizes(vit: Vit) -> dict[str, tuple[int, int]]:
     return {f"{r * high}x{c * wide}": (r * high, c * wide) for r, c in fit}
 
 
-def load_second_model(first: Vit, requested: str, progress: Callable[[int, int], None]) -> Vit:
+def _load_second_model(first: Vit, requested: str, progress: Callable[[int, int], None]) -> Vit:
     """The model that is asked for at its own input size, downloaded if need be. Raises: ModelError, MemoryBudgetError."""
     if requested == RANDOM:
         return loaded_models.load_model_variant(first, RANDOM)
@@ -72,7 +72,7 @@ def try_load_second(first: Vit, requested: str, progress: Callable[[int, int], N
     if requested == RANDOM:
         return _try_variant(first, RANDOM)
     try:
-        return load_second_model(first, requested, progress)
+        return _load_second_model(first, requested, progress)
     except (ModelError, MemoryBudgetError) as error:
         forget_variant_problem()
         SECOND.fail(requested, error, SECOND.shown if SECOND.shown != requested else RANDOM)

@@ -45,7 +45,7 @@ def _receive_file(key: str) -> None:
     file = st.session_state[key]
     if file is not None:
         st.session_state[UPLOADER_STATE] += 1
-        received = uploaded_model.receive_model_file(file)
+        received = uploaded_model.move_model_upload_to_disk(file)
         st.session_state[RECEIVED_STATE], st.session_state[PROBLEM_STATE] = (
             (None, received) if isinstance(received, str) else (received, None)
         )

@@ -50,7 +50,7 @@ def show_speed(vit: Vit, text: Prose) -> None:
     if last is None:
         st.caption(text["not measured"].format(model=texts.escape_markdown(vit.card.title)))
     elif not last.is_running:
-        show_measurement(last, training, text)
+        _show_measurement(last, training, text)
 
 
 def _measure_form(vit: Vit, training: bool, text: Prose) -> None:
@@ -99,10 +99,10 @@ def _show_progress(text: Prose) -> None:
         st.progress(measurement.done_count / len(measurement.sizes), sentence, width="stretch")
         st.button(text["stop"], icon=":material/stop:", key="stop_measuring", on_click=_stop_measurement)
     if measurement.profile is not None:  # what is known so far
-        show_measurement(measurement, measurement.profile.training, text)
+        _show_measurement(measurement, measurement.profile.training, text)
 
 
-def show_measurement(measurement: speed_measurement.SpeedMeasurement, training: bool, text: Prose) -> None:
+def _show_measurement(measurement: speed_measurement.SpeedMeasurement, training: bool, text: Prose) -> None:
     """What was found, in sentences, as a chart and as a table."""
     if measurement.stopped:
         st.caption(f":material/stop_circle: {text['stopped']}")

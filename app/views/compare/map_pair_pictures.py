@@ -53,7 +53,7 @@ def show_maps(
     scale, *scales = (heat_colour_scale(values, most, 1) for values in (maps.stacked, *maps.stacked))
     outliers_of_both = [_map_outliers(comparison, which, mask) for which, mask in enumerate(maps.both)]
     overlays = [
-        relevance_maps.heat_overlay_uri(comparison, (kind, map_key, key), False, mask, top)
+        relevance_maps.opaque_heat_map_uri(comparison, (kind, map_key, key), False, mask, top)
         for key, mask, top in zip("ab", maps.both, tops, strict=True)
     ]
     shown: dict[str, Any] = {"unit": unit, "cell": cell}
@@ -61,7 +61,7 @@ def show_maps(
     def take(which: int, key: str, name: str) -> None:
         mask, found = maps.both[which], outliers_of_both[which]
         of_model = tops[which], text[f"picture.{kind}"], name, pair.mode, found.patches, maps.even_shares[which]
-        make = partial(map_figure, pair.key, which, mask, *of_model)
+        make = partial(_map_figure, pair.key, which, mask, *of_model)
         note = text.join_sentences((text[f"how {kind}"], found.sentence))
         show_downloads(make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask})
 
@@ -118,7 +118,7 @@ def _show_sentences(pair: ModelPair, comparison: Comparison, maps: MapPair, kind
     with st.container(horizontal=True):
         show_explanation_fold(text.join_sentences(how), text[f"limits {kind}"], is_map=True)
         if pair.of_one_photo:
-            make = partial(difference_figure, pair.key, maps.difference, text["difference"], text["points"], pair.mode)
+            make = partial(_difference_figure, pair.key, maps.difference, text["difference"], text["points"], pair.mode)
             show_downloads(make, f"{kind}_difference", text["difference"], subjects=pair.file_subjects("a", "b"),
                       difference=maps.difference)  # fmt: skip
 
@@ -156,7 +156,7 @@ def _show_difference(
     text, values = pair.texts, maps.difference
     most = relevance_scale_top(values, True, 100 / values.size)
     st.markdown(f"### {text['difference']}")
-    drawn = relevance_maps.heat_overlay_uri(comparison, map_key, True, values, most, pair.mode)
+    drawn = relevance_maps.opaque_heat_map_uri(comparison, map_key, True, values, most, pair.mode)
     _draw_map(comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers)
     map_scale_bar(heat_colour_scale(values, most, signed_unit=text["points"], mode=pair.mode), "differ_scale")
 
@@ -184,7 +184,7 @@ def _draw_map(
     )  # fmt: skip
 
 
-def map_figure(
+def _map_figure(
     pair_key: PairKey,
     which: int,
     mask: NDArray,
@@ -205,7 +205,7 @@ def map_figure(
     )
 
 
-def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str, mode: Any) -> Drawing:
+def _difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str, mode: Any) -> Drawing:
     """A difference as a figure, as `gathered` makes them."""
     from vitcore.forward.compare_models import common_photo
 

@@ -95,11 +95,11 @@ def _second_title(text: texts.Prose, first: Vit, other: Vit, requested: str) -> 
     elif requested in CHECKPOINTS:
         title = text["called step"].format(model=title, step=other.card.note)
     if size := ModelRef.parse(other.name).size:
-        title = text["called size"].format(model=title, px=readable_input_size(size))
+        title = text["called size"].format(model=title, px=_readable_input_size(size))
     return title
 
 
-def readable_input_size(size: str) -> str:
+def _readable_input_size(size: str) -> str:
     """ "96x128", height and width, as people say it."""
     high, wide = size.split("x")
     return f"{wide} px" if high == wide else f"{wide}×{high} px"
@@ -141,8 +141,8 @@ def _second_help(text: texts.Prose) -> str:
 def _size_menu(text: texts.Prose, vit: Vit | None) -> str:
     """The input of the second model: its own, or another that its positions are resampled to."""
     offered = second_model.input_sizes(vit) if vit else {}
-    own = text["own"] if vit is None else text["own size"].format(px=readable_input_size("x".join(map(str, vit.grid.image_px))))
-    names = {second_model.OWN_SIZE: own} | {size: readable_input_size(size) for size in offered}
+    own = text["own"] if vit is None else text["own size"].format(px=_readable_input_size("x".join(map(str, vit.grid.image_px))))
+    names = {second_model.OWN_SIZE: own} | {size: _readable_input_size(size) for size in offered}
     if st.session_state.get("b_px", second_model.OWN_SIZE) not in names:
         st.session_state["b_px"] = second_model.OWN_SIZE
     return query_controls.select_menu(text["b_px"], names, "b_px", width=200, disabled=not offered, help=text["b_px help"])

@@ -62,11 +62,11 @@ def _show_card(text: texts.Prose, preset: PresetPair, run: str) -> None:
     with st.container(key=f"pair_{'example' if picture.is_example else 'own'}_{preset.key}_{run}", gap=None):
         address = media_url(picture.file.read_bytes(), "image/webp", f"pair_{preset.key}_{run}")
         st.html(f'<img src="{address}" alt="{text[f"picture.{preset.picture}"]}">')
-        st.button(label, key=f"ready_{preset.key}_{run}", type="tertiary", on_click=choose_preset, args=(preset,))
+        st.button(label, key=f"ready_{preset.key}_{run}", type="tertiary", on_click=_choose_preset, args=(preset,))
         st.caption(caption)
 
 
-def choose_preset(preset: PresetPair) -> None:
+def _choose_preset(preset: PresetPair) -> None:
     """Show this pair, in its own kind of picture unless a visitor has chosen another."""
     current_model.FIRST.forget_problem()
     second_model.forget_variant_problem()

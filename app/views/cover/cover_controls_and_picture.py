@@ -56,10 +56,10 @@ def show_cover(model: str, text: texts.Prose) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         limits = text.join_sentences((text["limits"], map_test_jobs.map_robustness_sentences(vit, asked.map_name)))
         show_explanation_fold(text["how"], limits, text["source"], is_map=True)
-        cover_download_button(asked)
+        _cover_download_button(asked)
         outlier_masking.show_switch_if_outliers(visit, "cover")
     if asked.recording.labels:
-        show_covering_question(asked)
+        _show_covering_question(asked)
     fill = asked.fill if asked.covered and asked.fill != FILLS[0] else None
     copy_link.offer_handout(covered=asked.covered or None, fill=fill, **copy_link.USUAL_ROLLOUT)
     mark_controls_drawn()
@@ -71,8 +71,8 @@ def _controls(visit: Visit) -> CoverVisit:
     fills = tuple(one for one in FILLS if one != "removed" or not why)
     fill = query_controls.button_row(text, FILL, list(fills))  # unseen: the picture has the same buttons
     names = covered_photos.coverable_map_names(vit)
-    elsewhere = [map_titles(names, lang) for lang in texts.LANGUAGES]  # as a link may have it
-    name = query_controls.select_menu(text["map"], map_titles(names), MAP, elsewhere, width=200, help=text["map help"])
+    elsewhere = [_map_titles(names, lang) for lang in texts.LANGUAGES]  # as a link may have it
+    name = query_controls.select_menu(text["map"], _map_titles(names), MAP, elsewhere, width=200, help=text["map help"])
     count = query_controls.slider(text["count"], COUNT, 1, grid.patches, max(1, grid.patches // 5), width=160)
     order = query_controls.button_row(text, ORDER, list(ORDERS))
     st.button(text["cover them"], key="cover_them", type="primary", on_click=st.session_state.update, kwargs={PRESSED_STATE: True})
@@ -92,13 +92,13 @@ def _controls(visit: Visit) -> CoverVisit:
     )  # fmt: skip
 
 
-def map_titles(names: list[str], lang: str | None = None) -> dict[str, str]:
+def _map_titles(names: list[str], lang: str | None = None) -> dict[str, str]:
     """Titles of maps by name, in a language (default: the visitor's)."""
     own, methods = texts.prose("cover", lang), texts.prose("rollout", lang)
     return {name: own["class attention"] if name == covered_photos.CLASS_ATTENTION else methods[f"method.{name}"] for name in names}
 
 
-def show_covering_question(visit: CoverVisit) -> None:
+def _show_covering_question(visit: CoverVisit) -> None:
     """A question to guess first; its answer says what becomes of the likeliest class, and without as many patches by chance.
 
     Nothing where these patches are covered already, and nobody has guessed: the answer is in sight.
@@ -120,14 +120,14 @@ def show_covering_question(visit: CoverVisit) -> None:
     facts = {"label": label, "now": now, "before": before, "after": after}
     with st.container(border=True):
         st.markdown(f"## {text['predict title']}")
-        st.markdown(text.fill("predict", count=count, map=map_titles([map_name])[map_name], **facts))
+        st.markdown(text.fill("predict", count=count, map=_map_titles([map_name])[map_name], **facts))
         options = [text["guess still"].format(**facts), text["guess other"]]
         beside = text.fill("predict chance", chance=chance[0], count=count) if chance else ""
         answer = text["answer still" if still else "answer other"].format(**facts)
         guess_question.guess_before_answer(key, options, 0 if still else 1, text.join_sentences((answer, beside)))
 
 
-def cover_download_button(visit: CoverVisit) -> None:
+def _cover_download_button(visit: CoverVisit) -> None:
     """Nothing where this model can't do without what is covered."""
     covered = cover_message.covered_pass_or_problem(visit)
     if isinstance(covered, str):

@@ -94,10 +94,10 @@ def _far_heads_sentence(table: DistanceTable, cls: str, text: Prose) -> LayerAnd
 
 def open_clicked_head(place: list[int]) -> None:
     """Open the head whose dot was touched. Not in the page: Streamlit keeps it, and with it all that the page has."""
-    request_page("attention", explorer_address_of_head(place[0], place[1]))
+    request_page("attention", _explorer_address_of_head(place[0], place[1]))
 
 
-def explorer_address_of_head(layer: int, head: int) -> dict[str, str]:
+def _explorer_address_of_head(layer: int, head: int) -> dict[str, str]:
     """Of a head in the explorer."""
     return {shared_selection.LAYER: str(layer), shared_selection.HEAD: str(head)}
 
@@ -107,7 +107,7 @@ def show_head_links(places: list[LayerAndHead], text: Prose) -> None:
     with st.container(horizontal=True):
         for block, head in dict.fromkeys(places):
             st.page_link(page_target("attention"), label=text["to head"].format(block=block, head=head),
-                         query_params=explorer_address_of_head(block, head), icon=":material/arrow_forward:")  # fmt: skip
+                         query_params=_explorer_address_of_head(block, head), icon=":material/arrow_forward:")  # fmt: skip
 
 
 def show_distance_table(distance_px: NDArray, text: Prose) -> None:

@@ -21,7 +21,7 @@ CLICKED = "_experiment_run"  # the run that was clicked last; a mean over seeds 
 HEIGHT_PX = 500  # of both charts, side by side
 
 
-def paper_section_reference(experiment: Experiment) -> str:
+def _paper_section_figure_or_table(experiment: Experiment) -> str:
     """Where in the paper the finding is."""
     kind, number = experiment.where
     return say(kind, number=number)
@@ -52,7 +52,7 @@ def show_paper_numbers(experiment: Experiment, text: Prose) -> None:
     """The paper's numbers; where it prints none, its finding in words."""
     if not experiment.table:
         st.markdown(f"**{text['paper says']}** {say(experiment.finding)}")
-        st.caption(text["no numbers"].format(where=paper_section_reference(experiment)))
+        st.caption(text["no numbers"].format(where=_paper_section_figure_or_table(experiment)))
         return
     drawn: dict[str, Callable] = {
         "positions": charts.position_embeddings_chart, "data": charts.data_size_chart, "optimiser": charts.optimisers_chart,
@@ -60,7 +60,7 @@ def show_paper_numbers(experiment: Experiment, text: Prose) -> None:
     }  # fmt: skip
     fig = drawn[experiment.table](mode=light_or_dark.current_theme())
     show_drawing(replace(fig, title=text["theirs"].format(title=fig.title), height_px=HEIGHT_PX), f"paper_{experiment.table}",
-         text["paper alt"].format(where=paper_section_reference(experiment)))  # fmt: skip
+         text["paper alt"].format(where=_paper_section_figure_or_table(experiment)))  # fmt: skip
     st.page_link(page_target("paper"), label=text["more of the paper"], icon=":material/menu_book:",
                  query_params={"part": experiment.table})  # fmt: skip
 

@@ -24,11 +24,11 @@ MAX_CLASSES, MAX_PROBLEMS = 10, 5  # rows of the form, and photos that can't be 
 def collection_of_source(text: Prose, source: str) -> PhotoCollection | None:
     """The collection that a visitor chose, "pieces", "digits" or their "own"; None while that is not complete."""
     if source == "own":
-        return own_classes_form(text)
-    return photo_collections.photo_pieces(texts.language()) if source == "pieces" else photo_collections.handwritten_digits()
+        return _own_classes_form(text)
+    return photo_collections.photo_pieces(texts.language()) if source == "pieces" else photo_collections.handwritten_digits_0_to_4()
 
 
-def features_with_progress(
+def _features_with_progress(
     vit: Vit, collection: PhotoCollection, text: Prose, use_trained_weights: bool = True
 ) -> NDArray[np.float32]:
     """(N, D) features of the photos, under a bar that counts them; with `use_trained_weights` off, of random weights."""
@@ -46,9 +46,9 @@ def features_by_source(
     vit: Vit, collection: PhotoCollection, text: Prose, with_random_weights: bool
 ) -> dict[str, NDArray[np.float32]]:
     """The features that are compared: the model's, raw pixels, and, if asked for, those of random weights."""
-    found = {"model": features_with_progress(vit, collection, text), "pixels": photo_collections.pixel_features(collection.photos)}
+    found = {"model": _features_with_progress(vit, collection, text), "pixels": photo_collections.pixel_features(collection.photos)}
     if with_random_weights:
-        found["random"] = features_with_progress(vit, collection, text, use_trained_weights=False)
+        found["random"] = _features_with_progress(vit, collection, text, use_trained_weights=False)
     return found
 
 
@@ -62,7 +62,7 @@ def class_subset_menu(text: Prose, collection: PhotoCollection, source: str) -> 
     return collection.with_classes(chosen) if len(chosen) >= 2 else None
 
 
-def own_classes_form(text: Prose) -> PhotoCollection | None:
+def _own_classes_form(text: Prose) -> PhotoCollection | None:
     """A visitor's photos, a class a row of the form; None until two classes have two photos each."""
     count = query_controls.slider(text["classes"], "classes", 2, MAX_CLASSES, 2)
     uploads: list[tuple[str, list[tuple[str, bytes]]]] = []

@@ -23,7 +23,7 @@ def filter_descriptions(model: str, count: int) -> list[str]:
     return [figures.filter_pattern_words(**look) for look in model_weights.filter_patterns(model, count)]
 
 
-def show_filter_descriptions(text: texts.Prose, model: str, components: PrincipalComponents, descriptions: list[str]) -> None:
+def show_first_filter_descriptions(text: texts.Prose, model: str, components: PrincipalComponents, descriptions: list[str]) -> None:
     """Folded: how many of those shown are colour or smooth, the first few one by one, and how many so few words describe."""
     count, kinds = len(descriptions), model_weights.component_kinds(components, len(descriptions))
     listed = " · ".join(text["look"].format(number=i, look=look) for i, look in enumerate(descriptions[:FIRST_FILTERS], 1))

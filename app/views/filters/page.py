@@ -44,7 +44,7 @@ needed = model_weights.components_needed(components)
 found.markdown(text["needed"].format(share=percent(needed.share, 0), most=needed.share_count, all=most, half=needed.half_count))
 if bands == 3:
     looks = filter_sentences.filter_descriptions(vit.name, count)
-    filter_sentences.show_filter_descriptions(text, vit.name, components, looks)
+    filter_sentences.show_first_filter_descriptions(text, vit.name, components, looks)
 large, small = grid.columns([3, 1], gap="large")
 with small:
     tile = st.container()

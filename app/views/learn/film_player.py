@@ -35,28 +35,28 @@ ROWS_ON_SCREEN = 2  # of pictures, below the slider
 
 def show_film(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGenerator) -> None:
     """The slider, in `bar`, and the pictures of a film; `live`: of a run that may add to it."""
-    every = FRAME_S if is_film_playing() else REFRESH_S if live else None
+    every = FRAME_S if _is_film_playing() else REFRESH_S if live else None
     with undimmed_container("screen"):
         st.fragment(_player, run_every=every)(name, photo, live, text, bar)
 
 
-def is_film_playing() -> bool:
+def _is_film_playing() -> bool:
     """Whether the film runs."""
     return bool(st.session_state.get("_playing"))
 
 
-def film_play_button(steps: list[int]) -> None:
+def _film_play_button(steps: list[int]) -> None:
     """Play, from the beginning if the film is at its end; or pause. The whole page runs again: its screen's pace is another."""
 
     def toggle() -> None:
-        st.session_state["_playing"] = not is_film_playing()
-        if is_film_playing() and st.session_state.get("frame") in (None, steps[-1]):
+        st.session_state["_playing"] = not _is_film_playing()
+        if _is_film_playing() and st.session_state.get("frame") in (None, steps[-1]):
             st.session_state["frame"] = steps[0]
             st.session_state["_sent"] = [steps[-1], steps[0]]
         st.session_state["_turned"] = time.monotonic()
 
     text = texts.prose("learn")
-    label, icon = (text["pause"], ":material/pause:") if is_film_playing() else (text["play"], ":material/play_arrow:")
+    label, icon = (text["pause"], ":material/pause:") if _is_film_playing() else (text["play"], ":material/play_arrow:")
     if st.button(
         label, icon=icon, key="play", on_click=toggle, type="primary", width=scale_to_page_px(120), disabled=len(steps) < 2
     ):
@@ -67,7 +67,7 @@ def _player(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGene
     key, film = films.open_film(name)
     steps = film.steps.tolist()
     with bar:
-        film_play_button(steps)
+        _film_play_button(steps)
         if _next_frame(steps, live):
             st.session_state["_playing"] = False
             st.rerun()
@@ -116,10 +116,10 @@ def _next_frame(steps: list[int], live: bool) -> bool:
         state["frame"] = sent[-1]
     elif now not in steps:
         state["frame"] = begin
-    elif live and now == before and not is_film_playing():
+    elif live and now == before and not _is_film_playing():
         state["frame"] = steps[-1]
     state["_sent"] = sent if now in sent and not answered else [state.get("frame")]
-    if not is_film_playing():
+    if not _is_film_playing():
         state["_sent"] = []
         return False
     place = steps.index(state["frame"]) if state.get("frame") in steps else 0

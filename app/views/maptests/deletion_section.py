@@ -40,11 +40,11 @@ def show_photo_deletion(visit: Visit, fill: str, insertion: bool, charts: DeltaG
                 run_test_button("orders", text["draw orders"].format(orders=RANDOM_ORDERS), orders, text)
     if found is not None:
         with charts:
-            show_deletion_chart(visit, found, insertion)
-        show_deletion_table(found, visit)
+            _show_deletion_chart(visit, found, insertion)
+        _show_deletion_table(found, visit)
 
 
-def show_deletion_chart(visit: Visit, photo_deletion: PhotoDeletion, insertion: bool) -> None:
+def _show_deletion_chart(visit: Visit, photo_deletion: PhotoDeletion, insertion: bool) -> None:
     """One of the two charts, with how to read it."""
     text, curves = visit.texts, photo_deletion.curves
     photo_deletion = replace(photo_deletion, label=translated_labels(visit.vit.labels)[next(iter(curves.values())).target])
@@ -58,7 +58,7 @@ def show_deletion_chart(visit: Visit, photo_deletion: PhotoDeletion, insertion: 
         text["limits"],
         subjects=visit.subjects,
         source=text["source"],
-        caption=best_methods_sentence(photo_deletion, text),
+        caption=_best_methods_sentence(photo_deletion, text),
         fills_screen=True,
         animation=_animation(visit, photo_deletion, kind),
         shares=next(iter(curves.values())).shares,
@@ -66,7 +66,7 @@ def show_deletion_chart(visit: Visit, photo_deletion: PhotoDeletion, insertion: 
     )
 
 
-def best_methods_sentence(photo_deletion: PhotoDeletion, text: texts.Prose) -> str:
+def _best_methods_sentence(photo_deletion: PhotoDeletion, text: texts.Prose) -> str:
     """Which lines are best by deletion, and which by insertion: one ranking says nothing of the other."""
     less, by_deletion = _best({name: -curve.deletion for name, curve in photo_deletion.curves.items()}, text)
     more, by_insertion = _best({name: curve.insertion for name, curve in photo_deletion.curves.items()}, text)
@@ -101,7 +101,7 @@ def _animation(visit: Visit, found: PhotoDeletion, kind: str) -> Callable[[], by
     )
 
 
-def show_deletion_table(photo_deletion: PhotoDeletion, visit: Visit) -> None:
+def _show_deletion_table(photo_deletion: PhotoDeletion, visit: Visit) -> None:
     """Areas by method, the best first, with the place among random orders."""
     from vitcore.faithfulness.method_maps import map_title
 

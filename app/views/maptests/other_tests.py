@@ -24,7 +24,7 @@ MEASURES = ("auc", "pointing", "mass")
 def show_randomisation_test(visit: Visit) -> None:
     """The chart, of this photo or of those that ship, a sentence on maps that do not change, and the button."""
     text, rec, vit = visit.texts, visit.recording, visit.vit
-    tests, is_own = map_test_jobs.randomisation_or_none(rec, vit)
+    tests, is_own = map_test_jobs.own_or_shipped_randomisation_tests(rec, vit)
     if tests:
         drawn, sentence = map_test_jobs.randomisation_drawing(tests, visit.mode, bool(page_size().narrow))
         of = text["of this photo"] if is_own else text.fill("of the gallery", count=len(tests))

@@ -29,7 +29,7 @@ def show_clicked_model(text: Prose) -> None:
             if row["model"] == clicked:
                 st.markdown(text["transfer"].format(epochs=row["epochs"], cost=row["exaflops"], imagenet=row["ImageNet"],
                                                     cifar=row["CIFAR-100"]))  # fmt: skip
-        name = menu_model_of_kind(clicked)
+        name = _menu_model_of_kind(clicked)
         if name and (permissions.is_allowed("downloads") or name in model_menu.models_by_name()):
             st.caption(text["not these weights"])
             st.button(text["open"].format(model=clicked), key="open_model", icon=":material/open_in_new:", on_click=request_page,
@@ -38,7 +38,7 @@ def show_clicked_model(text: Prose) -> None:
             st.caption(text["not in menu"].format(model=clicked))
 
 
-def menu_model_of_kind(model: str) -> str | None:
+def _menu_model_of_kind(model: str) -> str | None:
     """The name of the first model of the menu that is of this kind."""
     titles = {card.title: card.name for card in MODEL_CARDS}
     return titles.get(model) or HYBRID_MODELS.get(model)

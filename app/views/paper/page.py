@@ -32,7 +32,7 @@ DRAWN: dict[str, Callable] = {
 }  # fmt: skip
 
 
-def show_paper_table(name: str) -> None:
+def _show_paper_table(name: str) -> None:
     """A table as the paper prints it, cell by cell; columns that are no model's or data set's name are put into words."""
     given = tables.paper_table_rows(name)
     columns = [column for column in given[0] if column != "table"]
@@ -67,5 +67,5 @@ else:
 for number in PRINTED[part]:
     name = text["as printed"].format(number=number.partition("-")[0], holds=text[f"holds {number}"])
     with st.expander(name, expanded=part in ("models", "settings")):
-        show_paper_table(number)
+        _show_paper_table(number)
 st.caption(text["source"])

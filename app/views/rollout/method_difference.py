@@ -32,7 +32,7 @@ def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> N
     with one:
         st.markdown(f"## {title}")
         keys = left.cache_key(visit), right.cache_key(visit)
-        overlay = relevance_maps.heat_overlay_uri(visit.recording, keys, True, values, most, mode)
+        overlay = relevance_maps.opaque_heat_map_uri(visit.recording, keys, True, values, most, mode)
         picture(
             visit.photo_url, grid.rows, grid.cols, grid.step_px, key="differ", label=title, target="patch",
             also_choose=("ask", True), overlay=overlay, detail=visit.detail_url, values=values.ravel().tolist(), unit=unit,

@@ -171,7 +171,7 @@ def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
         st.caption(said[0].upper() + said[1:])
         return
     values, mode = method_map.shown_values, visit.mode
-    overlay = relevance_maps.heat_overlay_uri(visit.recording, method_map.cache_key(visit), signed, values, most, mode)
+    overlay = relevance_maps.opaque_heat_map_uri(visit.recording, method_map.cache_key(visit), signed, values, most, mode)
     picture(visit.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=visit.detail_url, **arguments)
     scale = heat_colour_scale(values, most, even, method_map.unit if signed else None, mode)
     map_scale_bar(scale, f"{prefix}gathered_scale")
@@ -191,7 +191,7 @@ def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
 
 def _how_to_read(visit: RolloutVisit, method: str) -> str:
     how = visit.texts[f"how.{method}"]
-    return visit.texts.join_sentences((how, rollout_visit.prefix_share_sentence(visit))) if method == "rollout" else how
+    return visit.texts.join_sentences((how, rollout_visit.prefix_tokens_hold_rest_sentence(visit))) if method == "rollout" else how
 
 
 def _download(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:

@@ -141,7 +141,7 @@ def prefix_text_key(visit: RolloutVisit) -> str:
     return "class" if names == ("class",) else "some" if names else ""
 
 
-def prefix_share_sentence(visit: RolloutVisit) -> str:
+def prefix_tokens_hold_rest_sentence(visit: RolloutVisit) -> str:
     """Who has what is missing to 100 %; empty where nothing is."""
     kind = prefix_text_key(visit)
     return visit.texts[f"rest {kind}"] if kind else ""

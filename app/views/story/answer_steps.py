@@ -19,7 +19,7 @@ from vitcore.translation import translated_labels
 
 
 def _draw_depth(story: StoryVisit) -> None:
-    share = cached_block_activations.logit_lens(story.recording, story.vit)
+    share = cached_block_activations.logit_lens_probabilities(story.recording, story.vit)
     tiles, known, marked = [], guess_question.has_guessed("depth"), set[int]()
     read = outlier_masking.recording_masked_if_on(story)
     for block, (image, marks) in enumerate(cached_block_activations.attention_pictures_per_layer(read)):
@@ -46,7 +46,7 @@ def _lens_below_answer(story: StoryVisit) -> None:
 
 
 def _draw_logit_lens(story: StoryVisit) -> None:
-    share = cached_block_activations.logit_lens(story.recording, story.vit)
+    share = cached_block_activations.logit_lens_probabilities(story.recording, story.vit)
     if share is not None:
         labels = translated_labels(story.vit.labels)
         show_drawing(logit_lens(share, labels, story.mode, output=story.vit.output), "story_lens", story.texts["lens alt"])

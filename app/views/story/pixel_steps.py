@@ -14,7 +14,7 @@ from vitcore.figures.story_steps import colour_channels, flattened_patch
 from vitcore.images import crop_sentence
 
 
-def hybrid_text_key(story: StoryVisit) -> str:
+def _hybrid_text_key(story: StoryVisit) -> str:
     """Which text the step has: "hybrid" for models that cut feature maps, not pixels."""
     return " hybrid" if story.vit.hybrid else ""
 
@@ -97,6 +97,6 @@ def _rows_equation(story: StoryVisit) -> str:
 
 PIXEL_STEPS = (
     StoryStep("pixels", _size_equation, _draw_pixels, _ask_pixel_count, draw_below_text=_channels_and_crop),
-    StoryStep("patches", _division_equation, _draw_patches, _ask_patch_count, hybrid_text_key),
-    StoryStep("flattened", _rows_equation, _draw_flattened, _ask_next_row, hybrid_text_key, more_to_read=equal_width_sentence),
+    StoryStep("patches", _division_equation, _draw_patches, _ask_patch_count, _hybrid_text_key),
+    StoryStep("flattened", _rows_equation, _draw_flattened, _ask_next_row, _hybrid_text_key, more_to_read=equal_width_sentence),
 )

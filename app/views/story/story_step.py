@@ -68,7 +68,7 @@ class StoryVisit(Visit):
         return self.texts.fill(key, **self.facts | more_facts)
 
 
-def same_for_every_model(_: StoryVisit) -> str:
+def _same_for_every_model(_: StoryVisit) -> str:
     """A step that is told in the same words for every model."""
     return ""
 
@@ -86,7 +86,7 @@ class StoryStep:
     equation: Callable[[StoryVisit], str]
     draw_picture: Callable[[StoryVisit], None]
     question_facts: Callable[[StoryVisit], tuple[dict[str, Any], int]]
-    model_kind: Callable[[StoryVisit], str] = same_for_every_model
+    model_kind: Callable[[StoryVisit], str] = _same_for_every_model
     draw_below_text: Callable[[StoryVisit], None] | None = None
     draw_below_answer: Callable[[StoryVisit], None] | None = None
     more_to_read: Callable[[StoryVisit], str] | None = None

@@ -27,7 +27,7 @@ FARTHEST = 300
 SHOWN_CLASSES = 5
 
 
-def steering_query_params() -> dict[str, Any]:
+def steering_params_for_handout() -> dict[str, Any]:
     """What of steering goes along to the handout; None where nothing is steered, or the second photo is a visitor's own."""
     state = st.session_state
     second = state.get(photo_picker.SECOND_PHOTO)
@@ -78,4 +78,4 @@ def show_steering(visit: Visit, other_recording: Recording, other_photo_title: s
                 visit.mode,
             ),
         )
-    copy_link.add_to_handout(**steering_query_params())
+    copy_link.add_to_handout(**steering_params_for_handout())

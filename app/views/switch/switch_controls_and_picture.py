@@ -46,13 +46,13 @@ def show_switches(model: str, text: texts.Prose) -> None:
         limits = text.join_sentences((text["limits"], map_test_jobs.map_robustness_sentences(vit, asked.map_name)))
         show_explanation_fold(text["how"], limits, text["source"], is_map=True)
         if asked.components:
-            switch_download_button(asked)
+            _switch_download_button(asked)
             outlier_masking.show_switch_if_outliers(visit, "switch")
     if vit.labels and asked.components:
         every_head.show_depth_question(asked)
     by = asked.by if asked.off and asked.by != "zero" else None
     copy_link.offer_handout(off=asked.off or None, switch_by=by, **copy_link.USUAL_ROLLOUT)
-    copy_link.add_to_handout(**steering_section.steering_query_params())
+    copy_link.add_to_handout(**steering_section.steering_params_for_handout())
     mark_controls_drawn()
 
 
@@ -75,7 +75,7 @@ def _controls(visit: Visit) -> SwitchVisit:
     )  # fmt: skip
 
 
-def switch_download_button(visit: SwitchVisit) -> None:
+def _switch_download_button(visit: SwitchVisit) -> None:
     """Nothing where this model can't do without what is off."""
     after, drops = visit.after, visit.drops
     if isinstance(after, str) or visit.map_after is None:

@@ -46,7 +46,7 @@ def show_tokens(model: str, text: texts.Prose) -> None:
         else:
             tokens(tokens_message(chosen), key="tokens", targets=TARGETS)
             with below:
-                tokens_download_button(chosen)
+                _tokens_download_button(chosen)
     show_explanation_fold(
         text["how"], text.join_sentences((text["limits"], _matched_sentences(chosen), _segment_sentences(chosen)))
     )
@@ -88,7 +88,7 @@ def _controls(visit: Visit) -> TokensVisit:
             view = query_controls.button_row(text, "tokens_view", list(VIEWS))
             lines = st.toggle(text["matches"], key="match_lines", bind="query-params", help=text["matches help"])
             whiten = st.toggle(text["whiten"], True, key="whiten", bind="query-params", help=text["whiten help"])
-            query_controls.keep_control_in_range(
+            query_controls.reset_control_if_out_of_range(
                 "threshold", -MOST_DEVIATIONS, MOST_DEVIATIONS, 0.0
             )  # the page's picture sets it, too
             threshold = st.slider(text["threshold"], -MOST_DEVIATIONS, MOST_DEVIATIONS, 0.0, 0.1, key="threshold",
@@ -112,7 +112,7 @@ def _controls(visit: Visit) -> TokensVisit:
     )
 
 
-def tokens_download_button(visit: TokensVisit) -> None:
+def _tokens_download_button(visit: TokensVisit) -> None:
     """The picture as it is shown of the layer that is chosen, and its principal components; of a chosen patch, its like."""
     both, grid, mode, layer, shown = visit.both, visit.grid, visit.mode, visit.layer, visit.shown
     _, first, share = patch_token_bytes_for_browser.components_of_layer(*both, visit.source, shown.mask, visit.whiten, layer)

@@ -11,7 +11,7 @@ from vitcore.analysis.attention_distance import (
     mean_distance_px,
     uniform_distance_px,
 )
-from vitcore.attention_capture import AttentionCapture
+from vitcore.attention_hooks import AttentionHookMode
 from vitcore.forward.recording import record, to_model_input
 from vitcore.grid import Grid
 
@@ -136,7 +136,7 @@ def test_streamed_distances_equal_those_of_kept_maps(make_vit, noise, kind, fuse
 def kept(vit, rec):
     """(L, H, T, T) weights of our own capture, with 32 bits."""
     seen = []
-    with torch.inference_mode(), AttentionCapture(lambda call: seen.append(call.weights()[0])):
+    with torch.inference_mode(), AttentionHookMode(lambda call: seen.append(call.weights()[0])):
         vit.module(to_model_input(vit, rec.model_input.pixels))
     return torch.stack(seen[: vit.blocks]).numpy()
 

@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from vitcore.architectures import model_summary, paper_models
 from vitcore.architectures.build_model import create_paper_model
 from vitcore.architectures.meta_device import building_on_meta_device
-from vitcore.architectures.model_summary import module_parts, table_1_row
+from vitcore.architectures.model_summary import module_parts_with_repeats, table_1_row
 from vitcore.models import load_model
 
 # vit_jax/models_test.py and timm (BiT); GMACs of timm's benchmark, where it has them: (name, px, parameters, GMACs)
@@ -89,7 +89,7 @@ def test_weights_are_of_the_model_that_is_named(subtests):
 
 
 def test_the_parts_of_a_vit_in_the_order_they_run():
-    found = module_parts(built("ViT-B/16"), (224, 224))
+    found = module_parts_with_repeats(built("ViT-B/16"), (224, 224))
     assert [part.name for part in found] == ["patch_embed", "cls_token, pos_embed", "blocks.0", "norm", "head"]
     assert [part.repeats for part in found] == [1, 1, 12, 1, 1]
     assert [part.name for part in found[2].inner_parts] == ["norm1", "attn", "norm2", "mlp"]
@@ -100,7 +100,7 @@ def test_the_parts_of_a_vit_in_the_order_they_run():
 @pytest.mark.parametrize("name", ["R26+S/32", "BiT R50x1", "Axial-ViT-B/32", "AxialResNet-50"])
 def test_nothing_of_a_model_is_left_out(name):
     module = built(name)
-    found = module_parts(module, (224, 224))
+    found = module_parts_with_repeats(module, (224, 224))
     assert sum(part.params * part.repeats for part in found) == sum(p.numel() for p in module.parameters())
     assert all(part.input_shape and part.output_shape for part in found)
 

@@ -16,7 +16,7 @@ from tests.vitcore.experiments.conftest import SHORT
 from vitcore.__main__ import main
 from vitcore.experiments import ray_cluster, run_experiment
 from vitcore.experiments.experiment import ExperimentError
-from vitcore.experiments.ray_cluster import RayTaskRunner, check_ray_address, cores_and_gpus, describe_machines
+from vitcore.experiments.ray_cluster import RayTaskRunner, check_ray_address_reachable, cores_and_gpus, describe_machines
 from vitcore.experiments.results_csv import describe_hardware
 from vitcore.experiments.run_experiment import TrainingTask
 from vitcore.train import run_folder
@@ -50,13 +50,13 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", ray)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        check_ray_address(address)
-        check_ray_address(f"ray://{address}")
+        check_ray_address_reachable(address)
+        check_ray_address_reachable(f"ray://{address}")
     monkeypatch.setenv("RAY_ADDRESS", address)
     with pytest.raises(ExperimentError, match=rf"^No Ray cluster answers at {address}, .* unset RAY_ADDRESS\.$"):
         next(RayTaskRunner()([None]))
     for left_to_ray in ("", "auto", "local", "nonsense"):
-        check_ray_address(left_to_ray)
+        check_ray_address_reachable(left_to_ray)
 
 
 def test_a_cell_asks_for_what_a_machine_has():
@@ -88,7 +88,11 @@ def kill_one_at_work(killed: list[tuple[str, int, int]]) -> None:
     end = time.monotonic() + 120
     while not killed and time.monotonic() < end:
         for folder in run_folder.all_runs():
-            if (said := run_folder.read_status(folder))["state"] == "running" and said["step"] > 30 and folder.has_checkpoint:
+            if (
+                (said := run_folder.read_status_and_check_alive(folder))["state"] == "running"
+                and said["step"] > 30
+                and folder.has_checkpoint
+            ):
                 os.kill(said["pid"], signal.SIGKILL)
                 killed.append((folder.id, said["pid"], said["step"]))
                 return
@@ -106,7 +110,7 @@ def test_a_killed_worker_changes_nothing(tiny, tmp_path, monkeypatch, two_worker
     ).read_bytes()
     watch.join()
     assert killed, "no worker was met at work"
-    pids = {run_folder.read_status(folder)["pid"] for folder in run_folder.all_runs()}
+    pids = {run_folder.read_status_and_check_alive(folder)["pid"] for folder in run_folder.all_runs()}
     assert os.getpid() not in pids and killed[0][1] not in pids and len(pids) >= 2
     monkeypatch.setattr(run_folder, "RUNS_FOLDER", tmp_path / "alone")
     assert run_experiment.run_experiment(longer, True, tmp_path / "here", on_progress=lambda line: None).read_bytes() == spread

@@ -8,7 +8,7 @@ import torch
 
 from tests.vitcore.faithfulness.conftest import noise_for
 from vitcore import record
-from vitcore.attention_capture import AttentionCapture
+from vitcore.attention_hooks import AttentionHookMode
 from vitcore.faithfulness.covered_patches import FILLS, answer_reads_patches, logits_without_patches
 from vitcore.faithfulness.covered_recording import record_covered
 from vitcore.faithfulness.deletion import patch_order
@@ -41,7 +41,7 @@ def test_attention_without_tokens_is_plain_pytorchs(make_vit):
     vit, gone = make_vit(), [1, 7]
     photo, kept = noise_for(vit), [i for i in range(16) if i not in (1, 7)]
     rec, seen = record(vit, photo), []
-    with torch.inference_mode(), AttentionCapture(lambda event: seen.append(event.weights()[0].mean(0)[0])):
+    with torch.inference_mode(), AttentionHookMode(lambda event: seen.append(event.weights()[0].mean(0)[0])):
         tokens = vit.module._pos_embed(vit.module.patch_embed(to_model_input(vit, rec.model_input.pixels)))
         vit.module.blocks(tokens[:, [0, *(1 + i for i in kept)]])
     found = record_covered(vit, photo, gone, "removed").class_attention().ravel()

@@ -10,7 +10,7 @@ import torch
 
 from tests.conftest import NORMALISE, TINY, lively
 from vitcore import record
-from vitcore.attention_capture import AttentionCapture
+from vitcore.attention_hooks import AttentionHookMode
 from vitcore.faithfulness.covered_patches import FILLS, PIXEL_FILLS, answer_reads_patches, cover_patches, logits_without_patches
 from vitcore.faithfulness.deletion import deletion_curves, random_maps, share_of_lower_values
 from vitcore.faithfulness.method_maps import MAPS, map_title, method_maps
@@ -77,7 +77,7 @@ def test_removed_tokens_are_gone_in_every_family(name):
     vit = made_small(name, **SMALL)
     pixels, gone, own = pixels_of(vit), [1, 7, 15], vit.module
     shapes = set()
-    with AttentionCapture(lambda event: shapes.add(event.shape[-1])):
+    with AttentionHookMode(lambda event: shapes.add(event.shape[-1])):
         answer = logits_without_patches(vit, pixels, [gone], "removed")[0]
     assert max(shapes) == vit.grid.tokens - 3
     patches = [i for i in range(vit.grid.patches) if i not in gone]

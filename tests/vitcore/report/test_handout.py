@@ -25,7 +25,7 @@ from vitcore.outlier_sentences import outlier_sentence
 from vitcore.report import html_page
 from vitcore.report.handout import handout
 from vitcore.report.model_facts import collect_model_facts, weights_digest
-from vitcore.report.report_numbers import head_attention_from_token, package_versions, rollout_per_layer
+from vitcore.report.report_numbers import all_heads_attention_from_or_to_token, package_versions, rollout_per_layer
 from vitcore.report.report_pictures import photo_pictures
 from vitcore.report.report_settings import ReportOrigin, ReportSettings, report_command
 from vitcore.translation import percent_in_two_digits, using_translation
@@ -171,7 +171,7 @@ def test_outlier_tokens_are_masked_where_that_is_asked_and_it_is_said(shipped, r
     assert (amounts[[0, 15, 240, 255]] == 0).all() and np.delete(amounts, [0, 15, 240, 255]).min() > 0
     assert np.allclose(amounts, mask_outlier_tokens(rec).rollout().ravel())
     assert rollout_per_layer(rec, settings)[-1].ravel() == pytest.approx(amounts)
-    first = [head_attention_from_token(rec, one)[:, rec.grid.prefix] for one in (settings, ReportSettings())]
+    first = [all_heads_attention_from_or_to_token(rec, one)[:, rec.grid.prefix] for one in (settings, ReportSettings())]
     assert (first[0] == 0).all() and (first[1] > 0).all()
     assert "4 outlier tokens masked" in page.text and "patches 0, 15, 240, 255" in page.text
     assert "report astronaut.jpg --mask-outliers --out report" in page.text
@@ -182,7 +182,7 @@ def test_outlier_tokens_are_named_and_framed_exactly_where_they_hold_much(shippe
     patches, grid = outliers_in_recording(rec).patches, rec.grid
     settings = [ReportSettings(mask_outliers=hidden) for hidden in (False, True)]
     plain, masked = ({one.name: one for one in photo_pictures(shipped, rec, given)} for given in settings)
-    heads = grid.to_map(head_attention_from_token(rec, ReportSettings()))
+    heads = grid.to_map(all_heads_attention_from_or_to_token(rec, ReportSettings()))
     maps = {"rollout": [rec.rollout()], "layers": rec.rollout_per_layer(), "heads": heads}
     seen = set()
     for name, drawn in maps.items():

@@ -29,7 +29,7 @@ def is_a_film(folder, names=("picture",)) -> film_files.Film:
     assert film.steps[0] == 0 and film.steps[-1] == STEPS and film.names == names
     assert (film.arrays["kernel"][0] != film.arrays["kernel"][-1]).any()
     assert np.isfinite(film.arrays["distance_px"]).all()
-    said = run_folder.read_status(run_folder.RunFolder(folder))
+    said = run_folder.read_status_and_check_alive(run_folder.RunFolder(folder))
     assert (said["state"], said["step"]) == ("finished", STEPS)
     return film
 
@@ -76,7 +76,7 @@ def test_lightning(make_module, images, tmp_path, noise):
 
     with pytest.raises(ValueError, match="luck"):
         train(FilmCallback(tmp_path / "runs" / "broken", noise()), Fails())
-    said = run_folder.read_status(run_folder.RunFolder(tmp_path / "runs" / "broken"))
+    said = run_folder.read_status_and_check_alive(run_folder.RunFolder(tmp_path / "runs" / "broken"))
     assert (said["state"], said["message"]) == ("failed", "out of luck")
 
 

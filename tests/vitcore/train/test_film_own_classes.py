@@ -45,7 +45,7 @@ def test_a_class_of_transformers_is_filmed(name, bf16, tmp_path, noise):
     assert film.steps.tolist() == [0, 2] and len(film.classes) == 5
     assert (film.arrays["kernel"][0] != film.arrays["kernel"][-1]).any()
     assert all(p.requires_grad for p in model.parameters())
-    assert run_folder.read_status(run_folder.RunFolder(tmp_path / "runs" / "mine"))["state"] == "finished"
+    assert run_folder.read_status_and_check_alive(run_folder.RunFolder(tmp_path / "runs" / "mine"))["state"] == "finished"
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -12,7 +12,7 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
 import vitcore
-from vitcore.models.assembly.frozen_copy import frozen_copy
+from vitcore.models.assembly.frozen_copy import frozen_copy_without_hooks
 from vitcore.train import film_files, run_folder
 from vitcore.train.film.compute_frame import film_frame_from_recordings
 from vitcore.train.film.film_writer import FilmWriter
@@ -100,13 +100,15 @@ def test_the_run_is_what_watch_it_learn_reads(make_module, film):
     assert writer.frame(nn.Sequential(vit).train(), 0, loss=2.0)
     assert not writer.frame(vit, 0), "a step has one frame"
     while_it_goes_on = film_files.film_of_run(writer.folder.path)
-    assert while_it_goes_on.steps.tolist() == [0] and run_folder.read_status(writer.folder)["state"] == "running"
+    assert while_it_goes_on.steps.tolist() == [0] and run_folder.read_status_and_check_alive(writer.folder)["state"] == "running"
     with torch.no_grad():
         vit.pos_embed.mul_(2)
     writer.frame(vit, 100, val_loss=1.5, top1=40)
     writer.frame(vit, 100, lr=torch.tensor(0.5))
     writer.close()
-    assert run_folder.read_status(writer.folder)["state"] == "finished" and not run_folder.is_training(writer.folder)
+    assert run_folder.read_status_and_check_alive(writer.folder)["state"] == "finished" and not run_folder.is_training(
+        writer.folder
+    )
     found = film_files.film_of_run(writer.folder.path)
     assert (found.task, found.steps.tolist(), found.names) == (FILMED, [0, 100], ("picture", "picture 2"))
     assert found.classes[3] == "kind 3" and found.grid == vitcore.Grid(4, 4, 8)
@@ -191,7 +193,7 @@ def test_a_film_tells_how_it_ended(make_module, film):
         1 / 0  # noqa: B018
     with pytest.raises(KeyboardInterrupt), film("b") as stopped:
         raise KeyboardInterrupt
-    said = [run_folder.read_status(one.folder) for one in (failed, stopped)]
+    said = [run_folder.read_status_and_check_alive(one.folder) for one in (failed, stopped)]
     assert [(s["state"], s["message"]) for s in said] == [("failed", "division by zero"), ("stopped", "")]
 
 
@@ -213,7 +215,7 @@ def test_a_stand_in_answers_as_the_model_and_is_nobodys():
     vit.set_grad_checkpointing()
     vit.train().register_forward_pre_hook(lambda *args: pytest.fail("the training's own hook"))
     found = find_vit(torch.compile(nn.Sequential(vit), backend="eager"))
-    twin = frozen_copy(found, device="cpu", dtype=torch.float32)
+    twin = frozen_copy_without_hooks(found, device="cpu", dtype=torch.float32)
     torch.testing.assert_close(twin(x).double(), expected, atol=1e-4, rtol=1e-4)
     theirs = {p.data_ptr() for p in [*vit.parameters(), *vit.buffers()]}
     assert not theirs & {p.data_ptr() for p in [*twin.parameters(), *twin.buffers()]}

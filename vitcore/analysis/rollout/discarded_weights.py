@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 def discard_weakest_between_patches(fused: NDArray, ratio: float, prefix: int) -> NDArray:
     """Set the smallest `ratio` of the patch-to-patch weights of each (…, T, T) matrix to 0; prefix tokens are kept."""
-    check_discard_ratio(ratio)
+    _check_discard_ratio(ratio)
     block = fused[..., prefix:, prefix:]
     drop = int(ratio * block.shape[-1] ** 2)
     if drop == 0:
@@ -20,7 +20,7 @@ def discard_weakest_between_patches(fused: NDArray, ratio: float, prefix: int) -
 
 def discard_weakest_of_all(matrix: NDArray, ratio: float, keep_first: bool) -> NDArray[np.float64]:
     """Set the smallest `ratio` of all weights of a (T, T) matrix to 0, a copy; with `keep_first` not the first token's own."""
-    check_discard_ratio(ratio)
+    _check_discard_ratio(ratio)
     weights = np.array(matrix, np.float64)
     flat = weights.reshape(-1)
     if drop := int(ratio * flat.size):
@@ -30,7 +30,7 @@ def discard_weakest_of_all(matrix: NDArray, ratio: float, keep_first: bool) -> N
     return weights
 
 
-def check_discard_ratio(ratio: float) -> None:
+def _check_discard_ratio(ratio: float) -> None:
     """Raises: ValueError, for what is no discard ratio."""
     if not 0 <= ratio < 1:
         raise ValueError(f"the discard ratio is from 0 to below 1, not {ratio}")

@@ -37,11 +37,11 @@ def add_test_verb(verbs: Any) -> None:
                       help="go on with the tables in the --csv folder: photos that they hold are not tested again")  # fmt: skip
     verb.add_argument("--out", type=Path, metavar="FOLDER", help="write the charts there, as PNG")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
-    inspecting.add_answer_flags(add_device_flags(verb))
-    verb.set_defaults(run=run_test_verb)
+    inspecting.add_checkpoint_config_flags(add_device_flags(verb))
+    verb.set_defaults(run=_run_test_verb)
 
 
-def run_test_verb(args: argparse.Namespace) -> None:
+def _run_test_verb(args: argparse.Namespace) -> None:
     """Test, print, write."""
     if not args.photo and args.masks is None:
         raise UsageError("name a photo or a folder of photos, or photos with masks by --masks.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import vitcore
 from vitcore.cli.photos import UsageError, list_photo_files, record_photo, report_left_out_photo
-from vitcore.file_names import untaken_name
+from vitcore.file_names import append_number_if_taken
 
 if TYPE_CHECKING:
     from vitcore.faithfulness.method_ranking import PhotoDeletion
@@ -53,7 +53,7 @@ def run_tests_on_photos(vit: Vit, args: argparse.Namespace) -> MapTestResults:
     args.methods = args.methods or MAPS
     files, names = list_photo_files(args.photo), list[str]()
     for file in files:
-        names.append(untaken_name(file.name, names))  # photos of two folders may be named alike
+        names.append(append_number_if_taken(file.name, names))  # photos of two folders may be named alike
     found = _found_before(args, names) if args.resume else MapTestResults()
     for file, name in zip(tqdm(files, unit="photo", file=sys.stderr), names, strict=True):
         if name in found.photos:

@@ -23,10 +23,10 @@ SPLIT_HELP = "the photos asked about (default: the validation photos that DATA h
 def add_evaluation_verbs(verbs: Any) -> None:
     """Add the verbs to the shell's."""
     judge = verbs.add_parser("evaluate", help="top-1 and top-5 accuracy of a model on labelled photos")
-    judge.set_defaults(run=print_accuracy)
+    judge.set_defaults(run=_print_accuracy)
     shots = verbs.add_parser("few-shot", help="few-shot linear accuracy of a model's features (§4.1)")
     shots.add_argument("--shots", type=int, nargs="+", help=SHOTS_HELP)
-    shots.set_defaults(run=print_few_shot_accuracy)
+    shots.set_defaults(run=_print_few_shot_accuracy)
     for verb in (judge, shots):
         verb.add_argument("--model", default=DEFAULT_MODEL, help=f"a name, a file or a run (default {DEFAULT_MODEL})")
         verb.add_argument("--data", required=True, help=DATA_HELP)
@@ -35,7 +35,7 @@ def add_evaluation_verbs(verbs: Any) -> None:
         add_device_flags(verb)
 
 
-def print_accuracy(args: argparse.Namespace) -> None:
+def _print_accuracy(args: argparse.Namespace) -> None:
     """Top-1 and top-5 on the photos of a split: `photos`, `left_out` and `outside_split` are all that the data set has."""
     from vitcore.train.evaluation.accuracy import measure_accuracy
 
@@ -45,7 +45,7 @@ def print_accuracy(args: argparse.Namespace) -> None:
     _print(args, facts | measure_accuracy(vit, asked.photos) | {"outside_split": asked.outside_split})
 
 
-def print_few_shot_accuracy(args: argparse.Namespace) -> None:
+def _print_few_shot_accuracy(args: argparse.Namespace) -> None:
     """Closed-form linear accuracy from a few photos a class.
 
     Of a split with another beside it, the other one is learned from, or itself where it is the one to train on; of a whole

@@ -24,10 +24,10 @@ def add_experiment_verb(verbs: Any) -> None:
     verb.add_argument(
         "--on", choices=("ray",), help="run the cells side by side on a Ray cluster (pip install ray), past one machine, too"
     )
-    verb.set_defaults(run=run_or_list_experiments)
+    verb.set_defaults(run=_run_or_list_experiments)
 
 
-def run_or_list_experiments(args: argparse.Namespace) -> None:
+def _run_or_list_experiments(args: argparse.Namespace) -> None:
     """Run an experiment, or list all."""
     from vitcore.experiments import ray_cluster, run_experiment
     from vitcore.experiments.catalogue import EXPERIMENTS, find_experiment
@@ -43,11 +43,11 @@ def run_or_list_experiments(args: argparse.Namespace) -> None:
     on_ray = ray_cluster.RayTaskRunner() if args.on == "ray" else None
     where: dict[str, Any] = {"run_tasks": on_ray, "hardware": on_ray.hardware} if on_ray else {}
     file = run_experiment.run_experiment(chosen, args.quick, args.out, args.data, tell, **where)
-    print_verdict(chosen, read_results(file))
+    _print_verdict(chosen, read_results(file))
     print(file)
 
 
-def print_verdict(chosen: Experiment, results: ExperimentResults) -> None:
+def _print_verdict(chosen: Experiment, results: ExperimentResults) -> None:
     """Each sentence that was tested, its verdict and effect, then the paper's finding and what was not tested."""
     from vitcore.experiments import verdict_sentences
     from vitcore.experiments.catalogue import judge_claims

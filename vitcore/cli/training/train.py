@@ -32,10 +32,10 @@ def add_training_verbs(verbs: Any) -> None:
     share = verbs.add_parser("export", help="write a model as a timm hub directory, which timm.create_model opens")
     share.add_argument("model", help="a run, a shipped model's name or a .safetensors file")
     share.add_argument("--out", type=Path, required=True, help="the new directory")
-    share.set_defaults(run=export_for_timm)
+    share.set_defaults(run=_export_for_timm)
     listing = verbs.add_parser("runs", help="the trainings in ./runs")
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    listing.set_defaults(run=print_runs)
+    listing.set_defaults(run=_print_runs)
 
 
 def _add_train(verbs: Any) -> None:
@@ -59,7 +59,7 @@ def _add_train(verbs: Any) -> None:
         about, unit = field.metadata["help"], field.metadata["unit"]
         group = groups.setdefault(field.metadata["group"], verb.add_argument_group(field.metadata["group"]))
         _flag(group, field, f"{about}{f' ({unit})' if unit else ''}")
-    verb.set_defaults(run=start_or_resume_run)
+    verb.set_defaults(run=_start_or_resume_run)
 
 
 def _flag(group: Any, field: dataclasses.Field, about: str) -> None:
@@ -72,7 +72,7 @@ def _flag(group: Any, field: dataclasses.Field, about: str) -> None:
     group.add_argument(f"--{field.name.replace('_', '-')}", **options)
 
 
-def start_or_resume_run(args: argparse.Namespace) -> None:
+def _start_or_resume_run(args: argparse.Namespace) -> None:
     """Start a run or go on with one; on standard error a line every few steps."""
     from accelerate import PartialState
 
@@ -176,7 +176,7 @@ def progress_lines(recipe: Recipe) -> Callable[[dict[str, Any]], None]:
     return show
 
 
-def export_for_timm(args: argparse.Namespace) -> None:
+def _export_for_timm(args: argparse.Namespace) -> None:
     """A directory for timm.create_model("local-dir:…", pretrained=True)."""
     from vitcore.train.export import export as write
 
@@ -184,12 +184,12 @@ def export_for_timm(args: argparse.Namespace) -> None:
     print(f'timm.create_model("local-dir:{args.out}", pretrained=True)')
 
 
-def print_runs(args: argparse.Namespace) -> None:
+def _print_runs(args: argparse.Namespace) -> None:
     """Every run with its state and last record."""
     rows = []
     for folder in run_folder.all_runs():
         log = run_folder.read_log(folder)
-        rows.append({"id": folder.id, **run_folder.read_status(folder), "last": log[-1] if log else {}})
+        rows.append({"id": folder.id, **run_folder.read_status_and_check_alive(folder), "last": log[-1] if log else {}})
     if args.json:
         print(json.dumps({"runs": rows}, ensure_ascii=False))
         return

@@ -1,6 +1,6 @@
 """The drawing of a model: its parts from the pixels down to the answer, as they ran; beside them what a repeated block holds.
 
-Parts come from `architectures.model_summary.module_parts`; what is drawn is read from them, nothing is known
+Parts come from `architectures.model_summary.module_parts_with_repeats`; what is drawn is read from them, nothing is known
 of any architecture here.
 """
 

@@ -124,7 +124,7 @@ def _hover_grid(grid: parts.HoverGrid, mode: Mode) -> FigurePart:
 def _heat_cells(cells: parts.HeatCells, mode: Mode) -> FigurePart:
     return {
         "type": "heatmap", "z": cells.values.tolist(), "zmin": cells.scale.low, "zmax": cells.scale.high, "showscale": False,
-        "xgap": 2, "ygap": 2, "colorscale": plotly_colour_scale(cells.scale.colours), "text": cells.text, "hoverinfo": "text",
+        "xgap": 2, "ygap": 2, "colorscale": _plotly_colour_scale(cells.scale.colours), "text": cells.text, "hoverinfo": "text",
     }  # fmt: skip
 
 
@@ -184,13 +184,13 @@ def _colour_bar(scale: ColourScale) -> FigurePart:
         "ticks": "", "tickformat": "~g", **({"tickvals": [*scale.ticks]} if scale.ticks else {}),
     }  # fmt: skip
     marker = {
-        "color": [scale.low], "colorscale": plotly_colour_scale(scale.colours), "cmin": scale.low, "cmax": scale.high,
+        "color": [scale.low], "colorscale": _plotly_colour_scale(scale.colours), "cmin": scale.low, "cmax": scale.high,
         "showscale": True, "colorbar": bar,
     }  # fmt: skip
     return {"type": "scatter", "x": [None], "y": [None], "mode": "markers", "marker": marker, "hoverinfo": "skip"}
 
 
-def plotly_colour_scale(name: str) -> list[list[Any]]:
+def _plotly_colour_scale(name: str) -> list[list[Any]]:
     """A colour scale as Plotly takes it. Not as "#rrggbb": Streamlit takes #000001 to #000040 for colours of its theme."""
     return [[i / 16, "rgb({},{},{})".format(*colour_table(name)[min(16 * i, 255)])] for i in range(17)]
 

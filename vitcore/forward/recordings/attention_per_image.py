@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from vitcore.attention_capture import AttentionCall, AttentionEvent, AttentionWatcher
+from vitcore.attention_hooks import AttentionCall, AttentionEvent, AttentionWatcher
 
 
 class PerImageAttentionCollector:

@@ -5,7 +5,7 @@ Heads are fused in each of the two steps, spread over all patches. Shapes: H hea
 
 import torch
 
-from vitcore.attention_capture import AttentionEvent
+from vitcore.attention_hooks import AttentionEvent
 from vitcore.forward.block_attention import AttentionCollector
 from vitcore.models.vit import check_observed_heads
 

@@ -42,7 +42,7 @@ from vitcore.images import (
     photo_from_image,
     photos_in_folder,
 )
-from vitcore.images.photo_arrays import as_numpy, is_array, nearest_bytes, not_finite_error, several_photos_error
+from vitcore.images.photo_arrays import as_numpy, is_numpy_or_torch, nearest_bytes, not_finite_error, several_photos_error
 from vitcore.models.vit import Vit
 from vitcore.translation import say
 
@@ -54,28 +54,28 @@ class UnclearInputsWarning(UserWarning):
     """Arrays of the model's own input size may be photos, pixels or normalised, and nobody said which; `inputs` does."""
 
 
-def has_model_input_shape(vit: Vit, source: Any) -> bool:
+def _has_model_input_shape(vit: Vit, source: Any) -> bool:
     """Whether it is floats of the shape that the model reads, one image (C, H, W) or a batch (B, C, H, W)."""
-    if not is_array(source) or source.ndim not in (3, 4) or tuple(source.shape[-2:]) != vit.grid.image_px:
+    if not is_numpy_or_torch(source) or source.ndim not in (3, 4) or tuple(source.shape[-2:]) != vit.grid.image_px:
         return False
     is_float = source.is_floating_point() if isinstance(source, Tensor) else source.dtype.kind == "f"
     return bool(is_float and source.shape[-3] in (vit.bands, input_channels(vit.module)))  # of a grey model: 3 and 1
 
 
-def input_kind(vit: Vit, source: Any, inputs: InputKind | None = None) -> InputKind:
+def _input_kind(vit: Vit, source: Any, inputs: InputKind | None = None) -> InputKind:
     """How to read such an array, a batch or not: what `inputs` says, else the rule above.
 
     Warns: UnclearInputsWarning. Raises: ValueError, for another name, and for "normalised" of another shape.
     """
     if inputs is not None:
         check_choice("inputs", inputs, get_args(InputKind))
-        if inputs == "normalised" and not has_model_input_shape(vit, source):
-            given = f"{source.dtype} {tuple(source.shape)}" if is_array(source) else type(source).__name__
+        if inputs == "normalised" and not _has_model_input_shape(vit, source):
+            given = f"{source.dtype} {tuple(source.shape)}" if is_numpy_or_torch(source) else type(source).__name__
             raise ValueError(
                 f"normalised inputs are floats (B, {vit.bands}, {', '.join(map(str, vit.grid.image_px))}), not {given}"
             )
         return inputs
-    if not has_model_input_shape(vit, source):
+    if not _has_model_input_shape(vit, source):
         _warn_of_crop(vit, source)
         return "photos"
     pictures = as_numpy(source) if source.ndim == 4 else as_numpy(source)[None]  # read one by one: there may be many
@@ -102,7 +102,7 @@ def input_kind(vit: Vit, source: Any, inputs: InputKind | None = None) -> InputK
 def _warn_of_crop(vit: Vit, source: Any) -> None:
     """Warns: UnclearInputsWarning, for arrays of exactly the model's input size, where resizing and cropping changes them."""
     size = vit.grid.image_px
-    if not is_array(source) or source.ndim < 2 or size not in (tuple(source.shape[-3:-1]), tuple(source.shape[-2:])):
+    if not is_numpy_or_torch(source) or source.ndim < 2 or size not in (tuple(source.shape[-3:-1]), tuple(source.shape[-2:])):
         return
     if crop_box(size[::-1], vit.transform) != (0, 0, *size[::-1]):
         warn_caller(say("{name} was given pixels of its own input size, which are taken as photos, resized and cropped. "
@@ -112,16 +112,16 @@ def _warn_of_crop(vit: Vit, source: Any) -> None:
 
 def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | None = None) -> tuple[Photo, Crop]:
     """A photo and its crop; of what the model sees already both are its picture. Raises: PhotoError; ValueError; TypeError."""
-    if is_array(source) and source.ndim > 3:
+    if is_numpy_or_torch(source) and source.ndim > 3:
         raise several_photos_error(source, name or say("The photo"))
     if isinstance(source, list | tuple):
         raise TypeError("a photo is one path, picture or array, not several: record_many takes several")
     if isinstance(source, Crop):
         photo = photo_from_image(Image.fromarray(source.pixels), name or "picture")
         return replace(photo, bands=source.bands), source
-    kind = input_kind(vit, source, inputs)
+    kind = _input_kind(vit, source, inputs)
     if kind == "normalised":
-        return photo_from_floats(vit, _without_colours(vit, as_numpy(source)), name or "picture")
+        return _photo_from_floats(vit, _without_colours(vit, as_numpy(source)), name or "picture")
     _check_range(vit, source, name or say("The photo"))
     photo = open_photo(source, name, vit.bands)
     if kind == "photos":
@@ -129,16 +129,16 @@ def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | 
     wide, high = photo.image.size
     if (high, wide) != vit.grid.image_px:
         raise ValueError(f"pixels are of the model's input size, {vit.grid.image_px}, and these are {(high, wide)}")
-    values = as_numpy(source) if is_array(source) else np.zeros(0)
+    values = as_numpy(source) if is_numpy_or_torch(source) else np.zeros(0)
     if values.dtype.kind == "f" and values.ndim == vit.bands == 3 and 3 in (values.shape[0], values.shape[-1]):
-        return photo_from_floats(vit, values if values.shape[0] == 3 else values.transpose(2, 0, 1), photo.name)
+        return _photo_from_floats(vit, values if values.shape[0] == 3 else values.transpose(2, 0, 1), photo.name)
     return photo, Crop(np.asarray(photo.image), (0, 0, wide, high), photo.bands)
 
 
 def _check_range(vit: Vit, source: Any, name: str) -> None:
     """Raises: PhotoError, for an array of floats that is no photo by its values and no model input by its shape."""
-    values = as_numpy(source) if is_array(source) and source.ndim == vit.bands == 3 else np.zeros(0)
-    if values.dtype.kind != "f" or not values.size or has_model_input_shape(vit, source):
+    values = as_numpy(source) if is_numpy_or_torch(source) and source.ndim == vit.bands == 3 else np.zeros(0)
+    if values.dtype.kind != "f" or not values.size or _has_model_input_shape(vit, source):
         return
     low, high = float(values.min()), float(values.max())
     if low < 0 or high > 1:
@@ -147,7 +147,7 @@ def _check_range(vit: Vit, source: Any, name: str) -> None:
                          name=name, low=low, high=high, wanted=(3, *vit.grid.image_px), given=values.shape)  # fmt: skip
 
 
-def photo_from_floats(vit: Vit, values: NDArray, name: str) -> tuple[Photo, Crop]:
+def _photo_from_floats(vit: Vit, values: NDArray, name: str) -> tuple[Photo, Crop]:
     """Pixels (C, H, W) of the model's input size as a photo and its crop: bytes; where they are none, floats beside them.
 
     Raises: PhotoError, for numbers that are none.
@@ -199,7 +199,7 @@ def as_photo_list(photos: Any) -> Any:
     if isinstance(photos, Mapping):
         return iter([photos])  # how many photos it holds is not told by its length
     alone = isinstance(photos, str | Path | bytes | Photo | Crop | Image.Image) or hasattr(photos, "read")
-    return [photos] if alone or (is_array(photos) and photos.ndim < 4) else photos
+    return [photos] if alone or (is_numpy_or_torch(photos) and photos.ndim < 4) else photos
 
 
 def split_batches(vit: Vit, photos: Any, inputs: InputKind | None) -> Iterator[tuple[Any, InputKind | None, Any]]:
@@ -209,16 +209,16 @@ def split_batches(vit: Vit, photos: Any, inputs: InputKind | None) -> Iterator[t
     Raises: ValueError; TypeError, for a dict without `pixel_values`. Warns: UnclearInputsWarning.
     """
     kind: InputKind | None = None
-    for item in [photos] if is_array(photos) else photos:
+    for item in [photos] if is_numpy_or_torch(photos) else photos:
         first, said, labels = _pictures_of_item(item, inputs)
-        of_floats = has_model_input_shape(vit, first)
+        of_floats = _has_model_input_shape(vit, first)
         if said is not None or kind is None or not of_floats:
-            read = input_kind(vit, first, said)
+            read = _input_kind(vit, first, said)
             kind = read if of_floats else kind
-        if not (is_array(first) and first.ndim == 4):
+        if not (is_numpy_or_torch(first) and first.ndim == 4):
             first, labels = (first,), (labels,)
         for one, label in zip(first, repeat(None) if labels is None else labels, strict=False):
-            yield one, said or (kind if of_floats else "photos"), label.tolist() if is_array(label) else label
+            yield one, said or (kind if of_floats else "photos"), label.tolist() if is_numpy_or_torch(label) else label
 
 
 def _pictures_of_item(item: Any, inputs: InputKind | None) -> tuple[Any, InputKind | None, Any]:
@@ -232,15 +232,15 @@ def _pictures_of_item(item: Any, inputs: InputKind | None) -> tuple[Any, InputKi
     if "pixel_values" not in item:
         raise TypeError(f"a dict of photos has them as 'pixel_values', and this one has {', '.join(map(repr, item)) or 'nothing'}")
     values = item["pixel_values"]
-    values = values if is_array(values) else np.stack([as_numpy(one) for one in values])
+    values = values if is_numpy_or_torch(values) else np.stack([as_numpy(one) for one in values])
     return values, inputs or "normalised", _labels_of(values, item.get("labels", item.get("label")))
 
 
 def _labels_of(pictures: Any, labels: Any) -> Any:
     """The labels beside a photo, or beside a batch, if there is one for each picture; else None."""
-    if not (is_array(pictures) and pictures.ndim == 4):
+    if not (is_numpy_or_torch(pictures) and pictures.ndim == 4):
         return labels
-    many = hasattr(labels, "__len__") and (not is_array(labels) or labels.ndim)
+    many = hasattr(labels, "__len__") and (not is_numpy_or_torch(labels) or labels.ndim)
     return labels if many and len(labels) == len(pictures) else None
 
 

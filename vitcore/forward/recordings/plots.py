@@ -17,7 +17,7 @@ SETTINGS = {  # of each of `PICTURES`
 }  # fmt: skip
 
 
-def draw_recording(rec: "Recording", picture: str, **settings: Any) -> "Drawing":
+def _draw_recording(rec: "Recording", picture: str, **settings: Any) -> "Drawing":
     """One of `PICTURES` of a recording: "rollout" (settings of `Recording.rollout`), "distance" (`cls`), "predictions" (`count`).
 
     Raises: ValueError, for a picture or a setting that there is not; whatever the numbers of the picture raise.
@@ -36,7 +36,7 @@ def plot_recording(rec: "Recording", picture: str = "rollout", ax: Any = None, *
     """
     from vitcore.figures.painters.png_and_svg import draw_into_axes
 
-    drawing = draw_recording(rec, picture, **settings)
+    drawing = _draw_recording(rec, picture, **settings)
     if ax is None:
         from matplotlib import pyplot
 

@@ -22,7 +22,7 @@ from vitcore.models.vit import Vit
 from vitcore.probabilities import Output
 
 
-def output_kind_of_timm(module: Any) -> Output:
+def _output_kind_of_timm(module: Any) -> Output:
     """What the outputs of one of timm's models mean: "features" of one without classes, and where its last layer is the projection
     to the space of texts."""
     classes, said = int(getattr(module, "num_classes", 0) or 0), getattr(module, "pretrained_cfg", None) or {}
@@ -61,8 +61,8 @@ def assemble_vit(
     else:
         transform = create_transform(**config, is_training=False)
     module.eval().requires_grad_(False)
-    means = output_kind_of_timm(module) if output is None or not getattr(module, "num_classes", 0) else output
-    names = () if means == "features" else class_labels(module, labels)
+    means = _output_kind_of_timm(module) if output is None or not getattr(module, "num_classes", 0) else output
+    names = () if means == "features" else _class_labels(module, labels)
     mean, std = tuple(config["mean"]), tuple(config["std"])
     return Vit(
         card=card, module=module, grid=structure.grid, transform=transform, mean=mean, std=std, labels=names, structure=structure,
@@ -85,7 +85,7 @@ def accept_three_channels(module: Any, name: str) -> bool:
     return True
 
 
-def class_labels(module: Any, own_labels: Sequence[str] | None = None) -> tuple[str, ...]:
+def _class_labels(module: Any, own_labels: Sequence[str] | None = None) -> tuple[str, ...]:
     """The names of a model's own card, else those timm carries for ImageNet-1k and -21k; none without a head."""
     classes = int(getattr(module, "num_classes", 0) or 0)
     if own_labels is not None:
@@ -98,6 +98,6 @@ def class_labels(module: Any, own_labels: Sequence[str] | None = None) -> tuple[
 def wordnet_ids(vit: Vit) -> tuple[str, ...]:
     """WordNet ids of an ImageNet model's classes in the order of its logits; none for models with classes of their own."""
     info = imagenet_info(int(getattr(vit.module, "num_classes", 0) or 0))
-    if info is None or vit.labels != class_labels(vit.module):
+    if info is None or vit.labels != _class_labels(vit.module):
         return ()
     return tuple(info.label_names())

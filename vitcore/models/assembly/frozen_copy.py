@@ -24,7 +24,7 @@ LEFT_OUT, LAUNCHERS = ("forward", "_compiled_call_impl"), ("__composable_api", "
 MIXED_IN = ("FSDPModule", "ReplicateModule")  # first bases of the classes that FSDP2's `fully_shard` puts in place
 
 
-def frozen_copy(
+def frozen_copy_without_hooks(
     module: nn.Module, name: str = "model", *, device: torch.device | str | None = None, dtype: torch.dtype | None = None,
     gather: bool = True,
 ) -> Any:  # fmt: skip

@@ -5,7 +5,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from vitcore.models.checkpoint_inspection.differences import shape_text
-from vitcore.models.embeddings import resampling_arguments
+from vitcore.models.embeddings import timm_resample_kwargs
 from vitcore.models.formats.image_processor import MAX_SIDE_PX
 from vitcore.models.model_cards import ModelError
 
@@ -47,7 +47,7 @@ def resize_module_input(module: Any, image_px: int | tuple[int, int], positions_
     """Another input size for a module; its learned positions are resampled."""
     check_patches_fill_input(module, image_px)
     table, grid = module.pos_embed, list(module.patch_embed.grid_size)
-    way = resampling_arguments(positions_by)
+    way = timm_resample_kwargs(positions_by)
     module.set_input_size(img_size=height_and_width(image_px))  # as timm
     if positions_by != "timm" and isinstance(table, Tensor):
         import timm  # noqa: F401

@@ -69,7 +69,7 @@ def extract_model_with_head(wrapper_copy: nn.Module, display_name: str) -> Model
     if library_of(model) and inner is model and layers != []:
         return ModelInside(model, colours, takes_bytes, output, (wrapper_copy, seen, answer), layers or (), path)
     if told is None or layers is None or (layers and inner is not model):
-        raise unexplained_wrapper_error(display_name, path)
+        raise _unexplained_wrapper_error(display_name, path)
     if layers:
         put_layers_after(model, layers, (wrapper_copy, seen, answer), display_name, path)
     return ModelInside(model, colours, takes_bytes, output)
@@ -89,7 +89,7 @@ def put_layers_after(model: Any, layers: Sequence[nn.Module], trial: Trial, name
         for layer in last:
             ours = layer(ours)
     if not _alike(ours, answer):
-        raise unexplained_wrapper_error(name, path)
+        raise _unexplained_wrapper_error(name, path)
 
 
 def module_with_head(inspection: Inspection, trial: Trial, name: str) -> tuple[dict[str, Any], Any]:
@@ -105,7 +105,7 @@ def module_with_head(inspection: Inspection, trial: Trial, name: str) -> tuple[d
         with torch.no_grad():
             if _alike(module(seen), answer):
                 return answers, module
-    raise unexplained_wrapper_error(name, inspection.part.name.rstrip("."))
+    raise _unexplained_wrapper_error(name, inspection.part.name.rstrip("."))
 
 
 def _alike(ours: Tensor, theirs: Tensor) -> bool:
@@ -165,7 +165,7 @@ def _trial(
         raise ModelError("{name} does not call {part} once, with one picture: wrap {part} itself.", name=name, part=path)
     told = _numbers(passes[0][1])
     if answer is None:
-        raise unexplained_wrapper_error(name, path)
+        raise _unexplained_wrapper_error(name, path)
     return pictures[0], told, None if told is None else _layers_between(told, answer, calls), answer
 
 
@@ -224,13 +224,13 @@ def _add_head(model: Any, layers: list[nn.Module], name: str, path: str) -> None
     except AttributeError:
         heads = []
     if not heads or not last:
-        raise unexplained_wrapper_error(name, path)
+        raise _unexplained_wrapper_error(name, path)
     for where, own in zip(wheres, heads, strict=True):  # of a class and a distillation token the mean is taken
         plain = [part for part in (own, *layers) if not isinstance(part, nn.Dropout | nn.Identity)]
         model.set_submodule(where, plain[0] if len(plain) == 1 else nn.Sequential(*plain))
     model.num_classes = last[-1].out_features
 
 
-def unexplained_wrapper_error(name: str, path: str) -> ModelError:
+def _unexplained_wrapper_error(name: str, path: str) -> ModelError:
     """The refusal of a module whose answer is not its model's, nor that of layers of a head after it."""
     return ModelError("{name} does more after {part} than layers of a head: wrap {part} itself.", name=name, part=path)

@@ -26,7 +26,7 @@ from vitcore.models.assembly.foreign_modules import (
     vision_part_of_module,
     with_adapters_merged,
 )
-from vitcore.models.assembly.frozen_copy import frozen_copy, unwrapped_module
+from vitcore.models.assembly.frozen_copy import frozen_copy_without_hooks, unwrapped_module
 from vitcore.models.assembly.input_size import check_fixed_size, check_input_size, height_and_width, resize_module_input
 from vitcore.models.assembly.model_in_wrapper import (
     ModelInside,
@@ -100,12 +100,12 @@ def wrap_quietly(
         own = unwrapped_module(module)
         if holds_a_model(own) or (library_of(own) and timm_module_inside(own) is own):
             first = next(p for p in own.parameters() if p.is_floating_point())
-            twin = frozen_copy(module, name, device="cpu", dtype=torch.float32, gather=gather)
+            twin = frozen_copy_without_hooks(module, name, device="cpu", dtype=torch.float32, gather=gather)
             vit = _of_copy(with_adapters_merged(twin), name, labels, colours, image_px)
             place_module(vit.module, where or first.device, numbers or first.dtype)
             return vit
         named = labels if labels is not None else _label_names(own)
-        twin = timm_module_inside(frozen_copy(module, name, device=where, dtype=numbers, gather=gather))
+        twin = timm_module_inside(frozen_copy_without_hooks(module, name, device=where, dtype=numbers, gather=gather))
         return _timms(twin, name, named, colours, image_px)
 
 

@@ -235,7 +235,7 @@ def _inspection(
     part, names = chosen
     check_weights_have_values(part.weights, file.name)
     if "pool" not in configured.known_answers:
-        part = checkpoint_models.drop_unsure_head(part)
+        part = checkpoint_models.drop_transformers_clip_classifier(part)
     raw = tensor_shapes(part.weights)
     told, by_tensors = _told_by_names(part, raw), bool(named) or not configured.timm
     kernel = raw.get("embeddings.patch_embeddings.projection.weight", torch.empty(0))

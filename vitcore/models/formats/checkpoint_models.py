@@ -136,7 +136,7 @@ def without_wrappers(part: CheckpointModel) -> CheckpointModel:
     return replace(part, name=" · ".join(filter(None, (part.name, roof))), weights=weights)
 
 
-def drop_unsure_head(part: CheckpointModel) -> CheckpointModel:
+def drop_transformers_clip_classifier(part: CheckpointModel) -> CheckpointModel:
     """The part without the classifier beside transformers' CLIP, which reads the class token, normed, or the mean of the patches,
     not normed: no tensor tells."""
     head = tuple(name for name in part.weights if name.startswith("classifier."))

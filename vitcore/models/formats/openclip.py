@@ -36,7 +36,7 @@ def is_perception_encoder(state: StateDict) -> bool:
     return "ln_post.weight" not in state or "attn_pool.probe" in state
 
 
-def convert_trunk(state: StateDict) -> StateDict:
+def _convert_trunk(state: StateDict) -> StateDict:
     """A timm model inside OpenCLIP: `visual.trunk.` before its names, and a head of OpenCLIP's beside it."""
     drop_tensors(state, r"(?!visual\.(trunk|head)\.)")
     head = tuple(
@@ -57,7 +57,7 @@ TOWER = CheckpointFormat(
 TRUNK = CheckpointFormat(
     "OpenCLIP (timm)",
     ("visual.trunk.patch_embed.proj.weight",),
-    convert_trunk,
+    _convert_trunk,
     likely={"normalise": "half"},
     projection=r"head\.(proj|mlp\.fc2)\.weight$",
 )

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from vitcore.attention_capture import AttentionCapture, AttentionEvent
+from vitcore.attention_hooks import AttentionEvent, AttentionHookMode
 from vitcore.module_swaps import with_swapped_modules
 
 ATTENTION = (F.softmax, torch.softmax, Tensor.softmax, F.scaled_dot_product_attention, F.multi_head_attention_forward)
@@ -110,7 +110,7 @@ def _observe(model: nn.Module, run: Run, image_px: tuple[int, int]) -> _Seen:
             attended[block] = attended.get(block, 0) + 1
 
     events, calls = [], _AttentionCalls()  # type: ignore[var-annotated]
-    with ExitStack() as hooks, torch.no_grad(), AttentionCapture(watch), calls:
+    with ExitStack() as hooks, torch.no_grad(), AttentionHookMode(watch), calls:
         for name, part in model.named_modules():
             hooks.enter_context(part.register_forward_pre_hook(before, with_kwargs=True))
             hooks.enter_context(part.register_forward_hook(after(name), with_kwargs=True))
@@ -269,7 +269,7 @@ def find_pooling(model: nn.Module, layout: TokenLayout, run: Run) -> str:
 
     with torch.inference_mode(False), torch.enable_grad():
         tokens = torch.randn(1, *shape, generator=generator).requires_grad_()
-        with AttentionCapture(lambda event: shown.append(tuple(event.shape))), calls:
+        with AttentionHookMode(lambda event: shown.append(tuple(event.shape))), calls:
             plain = answer(tokens)
         total = (plain * torch.randn(plain.shape, generator=generator)).sum()
         slope = torch.autograd.grad(total, tokens, allow_unused=True)[0] if total.requires_grad else None

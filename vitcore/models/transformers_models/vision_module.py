@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcore.architectures.grey_input import to_luma
-from vitcore.attention_capture import AttentionCapture, AttentionEvent
+from vitcore.attention_hooks import AttentionEvent, AttentionHookMode
 from vitcore.errors import model_misfit_reason, raise_own_mistake
 from vitcore.models.model_cards import ModelError
 from vitcore.models.transformers_models.token_layout import (
@@ -176,7 +176,7 @@ class TransformersVision(nn.Module):
                 found.append(getattr(event, "mask", None))
 
         first = next(self.model.parameters())
-        with AttentionCapture(watch):
+        with AttentionHookMode(watch):
             self(torch.zeros(1, 3, *self.image_px, device=first.device, dtype=first.dtype))
         bias = found[block] if block < len(found) else None
         return None if bias is None else bias.reshape(-1, *bias.shape[-2:])

@@ -119,7 +119,7 @@ def expected_picture_shape(config: Any) -> tuple[int, int, int]:
     return int(getattr(vision, "num_channels", 3) or 3), int(high), int(wide)
 
 
-def reads_pictures_and_texts(module: Any) -> bool:
+def _reads_pictures_and_texts(module: Any) -> bool:
     """Whether a model reads pictures and texts, and answers a picture by `get_image_features`."""
     return hasattr(module, "get_image_features") and hasattr(module, "get_text_features")
 
@@ -129,11 +129,11 @@ def vision_part_candidates(whole: Any) -> Iterator[tuple[Any, bool]]:
 
     Nothing is run: what some classes remember of a pass without memory would be wrong in the next.
     """
-    if reads_pictures_and_texts(whole):
+    if _reads_pictures_and_texts(whole):
         yield whole, True
     own = type(whole).__module__.startswith("transformers.")  # inside somebody's own class a tower is not its answer
     for part in whole.modules() if own else [whole]:
-        if part is not whole or not reads_pictures_and_texts(whole):
+        if part is not whole or not _reads_pictures_and_texts(whole):
             if hasattr(part, "main_input_name") and _sees_pictures_alone(part):
                 yield part, False
 

@@ -23,7 +23,7 @@ def resize_to_side(picture: Image.Image, side_px: int) -> Image.Image:
     return picture.resize(size, Image.Resampling.LANCZOS)
 
 
-def text_line_px(side_px: int) -> int:
+def _text_line_px(side_px: int) -> int:
     """Height of a line of text."""
     return max(12, round(side_px / 18))
 
@@ -32,21 +32,21 @@ def blank_animation_sheet(
     photo: tuple[int, int], side_px: int, title: str, scale: ColourScale | None, mode: Mode, more: bool
 ) -> Image.Image:
     """The title above a photo of this size, below it the colour bar, if any, and where there is `more` to say, room for a line."""
-    line = text_line_px(side_px)
+    line = _text_line_px(side_px)
     wide = max(photo[0], side_px)
     sheet = Image.new("RGB", (wide, photo[1] + line * (7 if more else 6)), PAPER_COLOUR[mode])
     inks = INK_COLOURS[mode]
     pen, edge = ImageDraw.Draw(sheet), line // 2
-    draw_text(pen, (edge, line // 2), title, line, inks["text"], wide - line)
+    _draw_text(pen, (edge, line // 2), title, line, inks["text"], wide - line)
     if scale is None:
         return sheet
     y, bar = photo[1] + round(line * 4.6), max(40, wide // 3)
     ramp = Image.fromarray(np.repeat(colour_table(scale.colours)[None], max(4, line // 2), 0)).resize((bar, max(4, line // 2)))
     room, words = wide - bar - 4 * edge - line, f"{scale.high:.3g} {scale.unit}"
     small = _fitting(words, round(line * 0.68), room)
-    zero = draw_text(pen, (edge, y), f"{scale.low:.3g}", small, inks["soft"])
+    zero = _draw_text(pen, (edge, y), f"{scale.low:.3g}", small, inks["soft"])
     sheet.paste(ramp, (zero + edge, y + small // 4))
-    draw_text(pen, (zero + edge + bar + edge, y), words, small, inks["soft"])
+    _draw_text(pen, (zero + edge + bar + edge, y), words, small, inks["soft"])
     return sheet
 
 
@@ -55,19 +55,19 @@ def frame_on_sheet(
     sentence_size: float = 0.85, sentence_ink: str = "text", has_scale: bool = True,
 ) -> Image.Image:  # fmt: skip
     """The sheet with its picture, how far it has come, and below that the line `sentence`, `sentence_size` as large as others."""
-    line, inks, frame = text_line_px(side_px), INK_COLOURS[mode], sheet.copy()
+    line, inks, frame = _text_line_px(side_px), INK_COLOURS[mode], sheet.copy()
     frame.paste(picture, ((sheet.width - picture.width) // 2, 2 * line))
     _mark_progress(frame, 2 * line + picture.height, side_px, words, done, count, inks)
     below = line // 2, picture.height + round((5.8 if has_scale else 4.2) * line)
-    draw_text(ImageDraw.Draw(frame), below, sentence, round(sentence_size * line), inks[sentence_ink], frame.width - line)
+    _draw_text(ImageDraw.Draw(frame), below, sentence, round(sentence_size * line), inks[sentence_ink], frame.width - line)
     return frame
 
 
 def _mark_progress(frame: Image.Image, y: int, side_px: int, words: str, done: int, count: int, inks: dict[str, str]) -> None:
     """Below the picture: how many steps are in, as words and as a row of cells."""
-    line, pen = text_line_px(side_px), ImageDraw.Draw(frame)
+    line, pen = _text_line_px(side_px), ImageDraw.Draw(frame)
     edge = line // 2
-    draw_text(pen, (edge, y + edge), words, line, inks["text"], frame.width // 2)
+    _draw_text(pen, (edge, y + edge), words, line, inks["text"], frame.width // 2)
     left, right = frame.width // 2, frame.width - edge
     for cell in range(count):
         x = [left + round((right - left) * at / count) for at in (cell, cell + 1)]
@@ -75,7 +75,7 @@ def _mark_progress(frame: Image.Image, y: int, side_px: int, words: str, done: i
         pen.rectangle((x[0], y + line, max(x[0], x[1] - 3), y + line + line // 3), fill=fill)
 
 
-def draw_text(pen: Any, at: tuple[int, int], words: str, size_px: int, colour: str, max_width_px: int = 10**6) -> int:
+def _draw_text(pen: Any, at: tuple[int, int], words: str, size_px: int, colour: str, max_width_px: int = 10**6) -> int:
     """Text from its top left corner, smaller where it would be wider than `max_width_px`; gives where it ends."""
     size_px = _fitting(words, size_px, max_width_px)
     x, baseline = float(at[0]), at[1] + round(0.95 * size_px)

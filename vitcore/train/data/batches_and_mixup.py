@@ -68,13 +68,13 @@ def places_in_batch(recipe: Recipe, micro: int, pass_count: int, rank: int, proc
 
 def check_even_batch(recipe: Recipe, size: int) -> None:
     """Raises: RecipeError, if photos are to be mixed in pairs and their number is odd."""
-    if mixes_photos(recipe) and size % 2:
+    if _mixes_photos(recipe) and size % 2:
         raise RecipeError(
             "mixup and CutMix mix photos in pairs: a pass of {size} {size:image|images} is odd; choose an even number.", size=size
         )
 
 
-def mixes_photos(recipe: Recipe) -> bool:
+def _mixes_photos(recipe: Recipe) -> bool:
     """Whether photos are mixed with one another."""
     return recipe.mixup > 0 or recipe.cutmix > 0
 
@@ -90,7 +90,7 @@ def make_batch(recipe: Recipe, pixels: Tensor, labels: Tensor, classes: int, ste
     labelled = bool(classes) and needs_labels(recipe)
     known = labels if labelled else torch.zeros_like(labels)
     options = {"label_smoothing": recipe.label_smoothing, "num_classes": max(classes, 1)}
-    if mixes_photos(recipe):
+    if _mixes_photos(recipe):
         with seeded_generators(MIXING, recipe.seed, step, part):
             pixels, targets = Mixup(recipe.mixup, recipe.cutmix, **options)(pixels, known)
     else:

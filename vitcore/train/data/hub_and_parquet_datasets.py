@@ -22,7 +22,7 @@ SPLIT_NAMES = {"train": "train", "training": "train", "val": "val", "valid": "va
 CONVERTED_REVISION = "refs/convert/parquet"  # where the hub keeps Parquet of data sets that are something else
 
 
-def split_from_name(name: str) -> str:
+def _split_from_name(name: str) -> str:
     """`train`, `val` or `test`, as a file's name and folders say; train if they say nothing."""
     words = re.split(r"[^a-z]+", name.lower())
     return next((SPLIT_NAMES[word] for word in reversed(words) if word in SPLIT_NAMES), "train")
@@ -35,7 +35,7 @@ def open_parquet_files(name: str, files: dict[str, Path], holdout: float, seed: 
     `split`. The photos stay as they are encoded, in memory or mapped (`encoded`).
     Raises: DataError.
     """
-    read = [(file, *_read(file, split_from_name(key))) for key, file in sorted(files.items())]
+    read = [(file, *_read(file, _split_from_name(key))) for key, file in sorted(files.items())]
     with _readable(name):
         photos = open_encoded_photos([(file, image) for file, image, *_ in read], data_folder() / "arrow")
     splits = np.array([SPLIT_NAMES.get(str(split).lower(), "") for *_, part, _ in read for split in part])

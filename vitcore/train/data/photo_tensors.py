@@ -59,13 +59,13 @@ class PhotosOnDevice:
     def __init__(self, recipe: Recipe, photos: Photos, device: Device, mean: Sequence[float], std: Sequence[float],
                  progress: Progress | None = None) -> None:  # fmt: skip
         self.recipe, self.classes, self.device = recipe, len(photos.classes), torch.device(device)
-        squares, sizes, self.problems = decode_to_squares(photos, decoded_side_px(recipe, photos), progress)
+        squares, sizes, self.problems = _decode_to_squares(photos, decoded_side_px(recipe, photos), progress)
         self._readable = np.flatnonzero(sizes[:, 0])
         if not len(self._readable):
             raise DataError(unreadable_photos_sentence(photos, self.problems))
         self._sizes, self._squares = sizes, squares.to(self.device)
         self._labels = torch.from_numpy(photos.labels).to(self.device)
-        self._scale, self._shift = normalisation_factors(mean, std, self.device)
+        self._scale, self._shift = _normalisation_factors(mean, std, self.device)
 
     def __len__(self) -> int:
         """How many photos can be read."""
@@ -93,13 +93,13 @@ class PhotosOnDevice:
         return torch.from_numpy(areas.astype(np.float32)), torch.from_numpy(flips)
 
 
-def normalisation_factors(mean: Sequence[float], std: Sequence[float], device: Device) -> tuple[Tensor, Tensor]:
+def _normalisation_factors(mean: Sequence[float], std: Sequence[float], device: Device) -> tuple[Tensor, Tensor]:
     """What bytes are multiplied by, and what is then added, (3, 1, 1) each."""
     means, deviations = (torch.tensor(values, device=device).view(3, 1, 1) for values in (mean, std))
     return 1 / (255 * deviations), -means / deviations
 
 
-def decode_to_squares(photos: Photos, side: int, progress: Progress | None = None) -> tuple[Tensor, NDArray[np.int64], list[str]]:
+def _decode_to_squares(photos: Photos, side: int, progress: Progress | None = None) -> tuple[Tensor, NDArray[np.int64], list[str]]:
     """Whole photos as squares (N, 3, side, side) uint8, their sizes (N, 2): width, height, and what went wrong.
 
     Broken photos have the size 0 × 0 and a line of their own. Raises: DataError, if the folder of the photos is gone.
@@ -118,7 +118,7 @@ def decode_to_squares(photos: Photos, side: int, progress: Progress | None = Non
         return None
 
     problems: list[str] = []
-    with ThreadPoolExecutor(decoder_threads()) as pool:  # Pillow decodes without the interpreter's lock
+    with ThreadPoolExecutor(_decoder_threads()) as pool:  # Pillow decodes without the interpreter's lock
         for first in range(0, len(photos), PROGRESS_CHUNK):
             last = min(first + PROGRESS_CHUNK, len(photos))
             problems += [said for said in pool.map(one, range(first, last)) if said]
@@ -127,7 +127,7 @@ def decode_to_squares(photos: Photos, side: int, progress: Progress | None = Non
     return torch.from_numpy(squares), sizes, problems
 
 
-def decoder_threads() -> int:
+def _decoder_threads() -> int:
     """Threads that decode."""
     return min(16, os.cpu_count() or 1)
 
@@ -147,7 +147,7 @@ class EvaluationBatches:
         self.photos, self.px, self.device, self.size = photos, px, torch.device(device), batch
         self.problems: list[str] = []
         self._transform: Any = create_transform(px, crop_pct=1.0, interpolation="bicubic", normalize=False)
-        self._scale, self._shift = normalisation_factors(mean, std, self.device)
+        self._scale, self._shift = _normalisation_factors(mean, std, self.device)
         self._keep = len(photos) * 3 * px**2 <= MAX_DECODED_BYTES
         self._kept: list[tuple[Tensor, Tensor]] | None = None
 
@@ -157,7 +157,7 @@ class EvaluationBatches:
 
     def _decoded(self) -> Iterator[tuple[Tensor, Tensor]]:
         kept, problems, tried = [], [], 0
-        with ThreadPoolExecutor(decoder_threads()) as pool:
+        with ThreadPoolExecutor(_decoder_threads()) as pool:
             for first in range(0, len(self.photos), self.size):
                 decoded = list(pool.map(self._one, range(first, min(first + self.size, len(self.photos)))))
                 problems += [said for said in decoded if isinstance(said, str)]

@@ -51,7 +51,7 @@ class StreamedPhotos:
         if ask != self._next:
             self._stream = iter(self._loader(ask))
         pixels, labels, problems = next(self._stream)
-        self._next = next_batch_request(ask)
+        self._next = _next_batch_request(ask)
         self.problems += [said for said in dict.fromkeys(problems) if said not in self.problems]
         if pixels is None:
             raise DataError(problems[-1])
@@ -61,26 +61,26 @@ class StreamedPhotos:
     def _loader(self, ask: BatchRequest) -> DataLoader:
         return DataLoader(
             self._items,
-            batch_sampler=batch_places_from(self.recipe, ask),
+            batch_sampler=_batch_places_from(self.recipe, ask),
             num_workers=self.recipe.workers,
-            collate_fn=collate_photos,
+            collate_fn=_collate_photos,
             pin_memory=self.device.type == "cuda",
             generator=torch.Generator(),  # else it draws from everybody's
         )
 
 
-def next_batch_request(request: BatchRequest) -> BatchRequest:
+def _next_batch_request(request: BatchRequest) -> BatchRequest:
     """What is asked for after `request` by a loop that leaves nothing out."""
     step, micro, passes, rank, world = request
     return (step, micro + 1, passes, rank, world) if micro + 1 < passes else (step + 1, 0, passes, rank, world)
 
 
-def batch_places_from(recipe: Recipe, request: BatchRequest) -> Iterator[list[Place]]:
+def _batch_places_from(recipe: Recipe, request: BatchRequest) -> Iterator[list[Place]]:
     """The places of batch after batch from `request` on, without end."""
     while True:
         step, *share = request
         yield [(step, position) for position in places_in_batch(recipe, *share)]
-        request = next_batch_request(request)
+        request = _next_batch_request(request)
 
 
 class PhotoItem(NamedTuple):
@@ -115,7 +115,7 @@ class TrainingStepPhotos(Dataset[PhotoItem]):
         return PhotoItem(None, -1, (*problems, unreadable_photos_sentence(self.photos, problems)))
 
 
-def collate_photos(items: list[PhotoItem]) -> tuple[Tensor | None, Tensor, list[str]]:
+def _collate_photos(items: list[PhotoItem]) -> tuple[Tensor | None, Tensor, list[str]]:
     """Pixels (B, 3, px, px), or None if one is missing, labels (B,) and all problems; the fatal one comes last."""
     items = sorted(items, key=lambda item: item.pixels is None)
     pixels = [item.pixels for item in items if item.pixels is not None]

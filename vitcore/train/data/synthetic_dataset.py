@@ -122,12 +122,12 @@ def open_synthetic_dataset(source: str, seed: int) -> tuple[Photos, Photos]:
     def photos(split: int, count: int) -> Photos:
         which = np.arange(count)
         pictures = SyntheticPictures(drawing, seed, split, which)
-        return Photos(source, pictures, which % drawing.classes, synthetic_class_names(drawing))
+        return Photos(source, pictures, which % drawing.classes, _synthetic_class_names(drawing))
 
     return photos(TRAIN, drawing.photos), photos(VALIDATION, drawing.validation)
 
 
-def synthetic_class_names(dataset: SyntheticDataset) -> tuple[str, ...]:
+def _synthetic_class_names(dataset: SyntheticDataset) -> tuple[str, ...]:
     """The classes by the ways of their pairs, degrees from straight up: in English, as files hold them."""
     return tuple(CLASS_NAME.format(near=near, far=far) for near, far in _class_degrees(dataset))
 

@@ -40,7 +40,7 @@ EASY = DifficultyAmounts(110, 20, 0, 0.0, 0.0, 0.04, 0.04, 0.0)
 HARD = DifficultyAmounts(40, 110, MAX_CLUTTER, 0.6, 0.3, 0.1, 0.1, 0.35)
 
 
-def difficulty_amounts(difficulty: float) -> DifficultyAmounts:
+def _difficulty_amounts(difficulty: float) -> DifficultyAmounts:
     """Each amount in proportion between `EASY` (0) and `HARD` (1)."""
     return DifficultyAmounts(*(easy + (hard - easy) * difficulty for easy, hard in zip(EASY, HARD, strict=True)))
 
@@ -58,7 +58,7 @@ def draw_synthetic_pixels(
     `relations` (N, 2): the directions of the near and the far pair, radians from straight up; `apart`: those of two
     neighbouring classes. Whether a direction leads to the left or to the right is drawn.
     """
-    much = difficulty_amounts(difficulty)
+    much = _difficulty_amounts(difficulty)
     layout, rest = rows[:, :LAID_OUT], rows[:, LAID_OUT:]
     whole, own = layout[:, :OF_ALL], layout[:, OF_ALL:].reshape(len(rows), -1, OF_ONE)
     margin = math.ceil(2 * RADIUS * px) + 4  # a part's window; what hangs over the edge is cut off

@@ -85,7 +85,7 @@ def ridge_scores(train_x: NDArray, train_y: NDArray, test_x: NDArray, l2: float 
     """Regression values (M, C) of the classes of `train_y`, in rising order."""
     x, rest = standardise_features(train_x, test_x)
     y = 2.0 * (train_y[:, None] == np.unique(train_y)) - 1
-    return rest @ ridge_weights(x, y, l2)
+    return rest @ _ridge_weights(x, y, l2)
 
 
 def standardise_features(train_x: NDArray, test_x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -105,7 +105,7 @@ def _scaled(x: NDArray, mean: NDArray, std: NDArray) -> NDArray[np.float64]:
     return scaled
 
 
-def ridge_weights(x: NDArray[np.float64], y: NDArray[np.float64], l2: float) -> NDArray[np.float64]:
+def _ridge_weights(x: NDArray[np.float64], y: NDArray[np.float64], l2: float) -> NDArray[np.float64]:
     """Weights (D, C) that minimise |xw - y|² + l2·|w|², by the smaller of two symmetric eigenproblems.
 
     (xᵀx + l2 I)⁻¹ xᵀy where N ≥ D, else its dual xᵀ (xxᵀ + l2 I)⁻¹ y: the same weights.

@@ -65,7 +65,7 @@ def film(
     if not shown:
         raise ValueError("a film needs a photo to show")
     overlaid = {name: tuple(values) for name, values in {"mean": mean, "std": std}.items() if values is not None}
-    first = is_first_process()
+    first = _is_first_process()
     if model is not None and first:
         with isolated_random_state():
             vit_to_film(model, _name(Path(run).name), tuple(labels or ()), overlaid)
@@ -73,7 +73,7 @@ def film(
     return FilmWriter(folder, shown, FrameScheduler(steps, frames, share), tuple(labels or ()), overlaid)
 
 
-def is_first_process() -> bool:
+def _is_first_process() -> bool:
     """Whether this is the only process of a training, or the first of several."""
     spread = torch.distributed
     if spread.is_available() and spread.is_initialized():

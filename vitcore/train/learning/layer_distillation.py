@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitcore.attention_capture import AttentionCapture, AttentionEvent, SoftmaxCall
+from vitcore.attention_hooks import AttentionEvent, AttentionHookMode, SoftmaxCall
 from vitcore.models import load_model
 from vitcore.train.learning.optimiser_and_weight_average import end_to_end_start_step
 from vitcore.train.learning.teachers import Teacher, kl_divergence
@@ -42,7 +42,7 @@ class SublayerOutputs:
         return self.block_input + self.attention_output + self.mlp_output
 
 
-def attention_sublayer(block: Any, x: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
+def _attention_sublayer(block: Any, x: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
     """What a block's attention adds to x (B, T, D), and its log weights (B, H, rows, T), differentiable."""
     outputs: list[Tensor] = []
 
@@ -57,14 +57,14 @@ def attention_sublayer(block: Any, x: Tensor, rows: slice) -> tuple[Tensor, Tens
         outputs.append(log_weights[:, :, rows])
         return call.output(log_weights.exp())
 
-    with AttentionCapture(watch):
+    with AttentionHookMode(watch):
         attended = block.ls1(block.attn(block.norm1(x)))
     return attended, outputs[0].float()
 
 
 def run_sublayers(block: Any, x: Tensor, rows: slice = slice(None)) -> SublayerOutputs:
     """The two halves of a block (arXiv 2010.11929 Eq. 2 and 3), for tokens (B, T, D)."""
-    attended, log_weights = attention_sublayer(block, x, rows)
+    attended, log_weights = _attention_sublayer(block, x, rows)
     return SublayerOutputs(x, attended, block.ls2(block.mlp(block.norm2(x + attended))), log_weights)
 
 
@@ -74,12 +74,12 @@ def teacher_blocks_per_student_block(teacher_blocks: int, student_blocks: int) -
     return [range(a, b) for a, b in zip([0, *ends], ends, strict=False)]
 
 
-def relative_error(actual: Tensor, target: Tensor) -> Tensor:
+def _relative_error(actual: Tensor, target: Tensor) -> Tensor:
     """Squared error as a share of the target's energy: ‖actual − target‖² / ‖target‖²."""
     return (actual - target).square().mean() / target.square().mean().clamp(min=EPSILON)
 
 
-def channel_normalised_error(actual: Tensor, target: Tensor) -> Tensor:
+def _channel_normalised_error(actual: Tensor, target: Tensor) -> Tensor:
     """Relative squared error with every channel weighed alike: a few channels are a hundred times larger than the rest."""
     spread = target.std((0, 1), keepdim=True).clamp(min=1e-3)
     return ((actual - target) / spread).square().mean()
@@ -96,7 +96,7 @@ def random_patches(batch: int, patches: int, share: float) -> Tensor:
     return torch.rand(batch, patches).argsort(1)[:, :count].sort(1).values
 
 
-def select_tokens(tokens: Tensor, kept_patches: Tensor, prefix: int) -> Tensor:
+def _select_tokens(tokens: Tensor, kept_patches: Tensor, prefix: int) -> Tensor:
     """The prefix tokens and the kept patches (B, n) of (B, prefix + N, D)."""
     rows = (kept_patches + prefix).unsqueeze(-1).expand(-1, -1, tokens.shape[-1])
     return torch.cat([tokens[:, :prefix], tokens.gather(1, rows)], 1)
@@ -108,7 +108,7 @@ def embed_pixels(module: Any, pixels: Tensor) -> tuple[Tensor, Tensor]:
     return patches, module.norm_pre(module._pos_embed(patches))
 
 
-def open_teacher(name: str, recipe: Recipe, config: dict[str, Any]) -> Teacher:
+def _open_teacher(name: str, recipe: Recipe, config: dict[str, Any]) -> Teacher:
     """A teacher with as many patches as the student of `recipe`, whose `config` (mean, std) says how pixels were normalised.
 
     Raises: RecipeError, for models without a class token, learned positions or the two sums of Eq. 2–3.
@@ -132,8 +132,8 @@ class LayerDistillation(nn.Module):
     def __init__(self, vit: Any, recipe: Recipe) -> None:
         super().__init__()
         self.vit, self.recipe = vit, recipe
-        self.teacher = open_teacher(recipe.teacher, recipe, vit.pretrained_cfg)
-        self.attention_teacher = open_teacher(recipe.looker, recipe, vit.pretrained_cfg) if recipe.looker else None
+        self.teacher = _open_teacher(recipe.teacher, recipe, vit.pretrained_cfg)
+        self.attention_teacher = _open_teacher(recipe.looker, recipe, vit.pretrained_cfg) if recipe.looker else None
         taught: Any = self.teacher.module
         if len(vit.blocks) > len(taught.blocks) or vit.embed_dim > taught.embed_dim:
             raise RecipeError("the student is larger than its teacher: reduce its blocks or its width.")
@@ -164,7 +164,7 @@ class LayerDistillation(nn.Module):
         own = self.vit.forward_head(self.vit.norm(z)).float()
         part |= {
             "layers": torch.stack(errors).mean(), "attention": torch.stack(attention).mean(),
-            "logits": relative_error(own, logits), "label": kl_divergence(logits.log_softmax(-1), own.log_softmax(-1)).mean(),
+            "logits": _relative_error(own, logits), "label": kl_divergence(logits.log_softmax(-1), own.log_softmax(-1)).mean(),
         }  # fmt: skip
         loss = part["patch"] + part["place"] + len(errors) * part["layers"]
         loss = loss + recipe.attention_weight * len(attention) * part["attention"]
@@ -180,7 +180,7 @@ class LayerDistillation(nn.Module):
         """The teacher's patches, its blocks at work on the kept tokens, and its logits."""
         module: Any = self.teacher.module
         patches, tokens = embed_pixels(module, self.teacher.adapt_pixels(pixels))
-        tokens, taught = select_tokens(tokens, kept, module.num_prefix_tokens), []
+        tokens, taught = _select_tokens(tokens, kept, module.num_prefix_tokens), []
         for block in module.blocks:
             taught.append(run_sublayers(block, tokens, rows))
             tokens = taught[-1].block_output
@@ -189,10 +189,10 @@ class LayerDistillation(nn.Module):
     def _embedding_errors(self, pixels: Tensor, kept: Tensor, patches: Tensor, first: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         """How well patches and positions are embedded; and the student's own tokens."""
         mine, tokens = embed_pixels(self.vit, pixels)
-        tokens = select_tokens(tokens, kept, 1)
+        tokens = _select_tokens(tokens, kept, 1)
         return {
-            "patch": relative_error(self.to_teacher_width(mine), patches),
-            "place": relative_error(self.to_teacher_width(tokens), self.common_tokens(first)),
+            "patch": _relative_error(self.to_teacher_width(mine), patches),
+            "place": _relative_error(self.to_teacher_width(tokens), self.common_tokens(first)),
         }, tokens
 
     def common_tokens(self, tokens: Tensor, dim: int = 1) -> Tensor:
@@ -208,18 +208,18 @@ class LayerDistillation(nn.Module):
         for block, span in zip(self.vit.blocks, self.spans, strict=True):
             first, last = taught[span[0]], taught[span[-1]]
             x = self.to_student_width(first.block_input)
-            attended, log_weights = attention_sublayer(block, x, rows)
-            attention.append(attention_kl_divergence(last.log_weights, log_weights))
+            attended, log_weights = _attention_sublayer(block, x, rows)
+            attention.append(_attention_kl_divergence(last.log_weights, log_weights))
             if len(span) == 1:
                 middle = self.to_student_width(first.block_input + first.attention_output)
                 added = block.ls2(block.mlp(block.norm2(middle)))
                 errors += [
-                    relative_error(self.to_teacher_width(attended), first.attention_output),
-                    relative_error(self.to_teacher_width(added), first.mlp_output),
+                    _relative_error(self.to_teacher_width(attended), first.attention_output),
+                    _relative_error(self.to_teacher_width(added), first.mlp_output),
                 ]
             else:
                 added = attended + block.ls2(block.mlp(block.norm2(x + attended)))
-                errors.append(relative_error(self.to_teacher_width(added), last.block_output - first.block_input))
+                errors.append(_relative_error(self.to_teacher_width(added), last.block_output - first.block_input))
         return errors, attention, self.to_student_width(self.common_tokens(taught[-1].block_output))
 
     def _end_to_end_errors(
@@ -235,8 +235,8 @@ class LayerDistillation(nn.Module):
             z, last = work.block_output, teacher_layers[span[-1]]
             wanted = self.common_tokens(last.block_output)
             errors.append(
-                0.5 * relative_error(self.to_teacher_width(z), wanted)
-                + 0.5 * channel_normalised_error(self.to_teacher_width(z), wanted)
+                0.5 * _relative_error(self.to_teacher_width(z), wanted)
+                + 0.5 * _channel_normalised_error(self.to_teacher_width(z), wanted)
             )
             taught = last.log_weights
             if self.teacher.module.num_prefix_tokens > 1:
@@ -244,7 +244,7 @@ class LayerDistillation(nn.Module):
             own = work.log_weights[:, :, rows]
             if has_second and block is self.vit.blocks[-1]:  # whose class token learns from the second teacher
                 taught, own = taught[:, :, 1:], own[:, :, 1:]
-            attention.append(attention_kl_divergence(taught, own))
+            attention.append(_attention_kl_divergence(taught, own))
         return errors, attention, z
 
     def _attention_teacher_losses(self, pixels: Tensor, kept: Tensor, fused: list[Tensor]) -> dict[str, Tensor]:
@@ -258,16 +258,16 @@ class LayerDistillation(nn.Module):
         for weights in fused[::-1]:
             row = 0.5 * row + 0.5 * row @ weights  # residual weight one half (Abnar & Zuidema, arXiv 2005.00928)
         given = {"looker": fused[-1][:, 0, 1:], "rollout": row[:, 0, 1:]}
-        return {name: kl_divergence(wanted, normalise_positive_shares(own).log()).mean() for name, own in given.items()}
+        return {name: kl_divergence(wanted, _normalise_positive_shares(own).log()).mean() for name, own in given.items()}
 
 
-def normalise_positive_shares(shares: Tensor) -> Tensor:
+def _normalise_positive_shares(shares: Tensor) -> Tensor:
     """Shares (…, n) that sum to one, none of them zero."""
     shares = shares.clamp(min=EPSILON)
     return shares / shares.sum(-1, keepdim=True)
 
 
-def attention_kl_divergence(target: Tensor, actual: Tensor) -> Tensor:
+def _attention_kl_divergence(target: Tensor, actual: Tensor) -> Tensor:
     """Divergence of log attention (B, H, rows, T); of the mean over heads, where their numbers differ."""
     if target.shape[1] != actual.shape[1]:
         target, actual = (w.logsumexp(1, keepdim=True) - torch.tensor(float(w.shape[1])).log() for w in (target, actual))
@@ -283,5 +283,5 @@ def teacher_class_attention(teacher: Teacher, pixels: Tensor, kept_patches: Tens
     _, tokens = embed_pixels(module, teacher.adapt_pixels(pixels))
     for block in module.blocks[:-1]:
         tokens = block(tokens)
-    row = attention_sublayer(module.blocks[-1], tokens, slice(0, 1))[1][:, :, 0].exp().mean(1)[:, module.num_prefix_tokens :]
-    return normalise_positive_shares(row.gather(1, kept_patches)).log()
+    row = _attention_sublayer(module.blocks[-1], tokens, slice(0, 1))[1][:, :, 0].exp().mean(1)[:, module.num_prefix_tokens :]
+    return _normalise_positive_shares(row.gather(1, kept_patches)).log()

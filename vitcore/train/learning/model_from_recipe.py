@@ -21,7 +21,7 @@ def architecture_of_recipe(recipe: Recipe, classes: int) -> dict[str, Any]:
     return architectures.describe_architecture(dataclasses.asdict(recipe), recipe.image_px, classes)
 
 
-def preprocessing_of_recipe(recipe: Recipe) -> dict[str, Any]:
+def _preprocessing_of_recipe(recipe: Recipe) -> dict[str, Any]:
     """How a photo becomes the model's input, in timm's terms."""
     return {
         "input_size": (3, recipe.image_px, recipe.image_px), "mean": MEAN, "std": STD, "interpolation": "bicubic",
@@ -41,15 +41,15 @@ def build_from_recipe(recipe: Recipe, classes: int) -> Any:
     module = architectures.build_from_description(architecture_of_recipe(recipe, classes), recipe.image_px, **dropout)
     if not recipe.resnet:
         nn.init.trunc_normal_(module.patch_embed.proj.weight, std=recipe.patch_init_std)
-    module.pretrained_cfg = preprocessing_of_recipe(recipe)
+    module.pretrained_cfg = _preprocessing_of_recipe(recipe)
     if recipe.start_from:
         trained = load_model.load(recipe.start_from)
-        copy_trained_weights(module, trained.module)
+        _copy_trained_weights(module, trained.module)
         module.pretrained_cfg |= {"mean": trained.mean, "std": trained.std}
         if recipe.task == "layers" and getattr(trained.module, "num_classes", 0) == classes:
             module.head.load_state_dict(trained.module.head.state_dict())
         elif classes:
-            zero_initialise_head(module.get_classifier())
+            _zero_initialise_head(module.get_classifier())
     return module
 
 
@@ -72,7 +72,7 @@ def shape_fields_of_model(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def zero_initialise_head(head: nn.Module) -> None:
+def _zero_initialise_head(head: nn.Module) -> None:
     """Set a head's last layer to zero: every class equally likely (Table 4's fine-tuning)."""
     last = [m for m in head.modules() if isinstance(m, nn.Linear | nn.Conv2d)][-1]
     nn.init.zeros_(last.weight)
@@ -80,7 +80,7 @@ def zero_initialise_head(head: nn.Module) -> None:
         nn.init.zeros_(last.bias)
 
 
-def copy_trained_weights(module: Any, trained: Any) -> None:
+def _copy_trained_weights(module: Any, trained: Any) -> None:
     """Copy a trained ViT's weights but its head; positions are interpolated when the grid differs.
 
     Raises: RecipeError, when the shapes differ otherwise.

@@ -75,7 +75,7 @@ def model_classes(recipe: Recipe, classes: tuple[str, ...]) -> tuple[str, ...]:
     return classes
 
 
-def make_objective(recipe: Recipe, classes: tuple[str, ...]) -> Any:
+def build_vit_with_training_loss(recipe: Recipe, classes: tuple[str, ...]) -> Any:
     """The recipe's objective, on CPU, seeded; its `vit` is what is shipped."""
     vit = model_from_recipe.build_from_recipe(recipe, len(classes))
     if recipe.task == "masked":

@@ -48,7 +48,7 @@ def make_optimiser(recipe: Recipe, module: nn.Module) -> torch.optim.Optimizer:
     skip = [name for name, _ in module.named_parameters() if name.split(".")[-1] in NO_WEIGHT_DECAY]
     if recipe.optimiser == "muon":
         return _muon(recipe, module, skip)
-    groups = separate_position_parameters(
+    groups = _separate_position_parameters(
         param_groups_weight_decay(module, recipe.weight_decay, no_weight_decay_list=skip), module, recipe
     )
     if recipe.optimiser == "sgd":
@@ -56,7 +56,7 @@ def make_optimiser(recipe: Recipe, module: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.AdamW(groups, lr=recipe.lr_peak, betas=(recipe.momentum, recipe.beta2), fused=True)
 
 
-def separate_position_parameters(groups: list[dict[str, Any]], module: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
+def _separate_position_parameters(groups: list[dict[str, Any]], module: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
     """The groups with positions and class tokens in one of their own, whose rate is `place_lr` times the others'."""
     places = [p for name, p in module.named_parameters() if name.split(".")[-1] in POSITION_PARAMETERS]
     if recipe.place_lr == 1 or not places:
@@ -79,7 +79,7 @@ def _muon(recipe: Recipe, module: nn.Module, skip: list[str]) -> torch.optim.Opt
         {"params": other, "use_fallback": True, "weight_decay": recipe.weight_decay, "times": recipe.adam_lr},
         {"params": plain, "use_fallback": True, "weight_decay": 0.0, "times": recipe.adam_lr},
     ]
-    groups = separate_position_parameters(groups, module, recipe)
+    groups = _separate_position_parameters(groups, module, recipe)
     # timm iterates in bf16; where that is emulated, fp32 is several times faster, and a recipe may ask for it
     quick = torch.bfloat16 if recipe.precision != "fp32" and cpu_or_gpu_has_fast_bf16() else torch.float32
     rates = {"lr": recipe.lr_peak, "momentum": recipe.momentum, "betas": (0.9, recipe.beta2)}
@@ -98,7 +98,7 @@ def _timm_muon(dtype: torch.dtype) -> Any:
     return copied
 
 
-def is_bf16_precision(precision: str) -> bool:
+def uses_bf16_on_this_machine(precision: str) -> bool:
     """Whether a recipe's `precision`, "auto", "fp32" or "bf16", means bf16 on this machine."""
     return precision == "bf16" or (precision == "auto" and cpu_or_gpu_has_fast_bf16())
 

@@ -13,7 +13,7 @@ from vitcore.architectures.model_summary import run_alike_blocks_once
 from vitcore.train.learning.masked_patches import MaskedPatches
 from vitcore.train.learning.model_from_recipe import build_from_recipe
 from vitcore.train.learning.objectives import Classification
-from vitcore.train.learning.optimiser_and_weight_average import is_bf16_precision
+from vitcore.train.learning.optimiser_and_weight_average import uses_bf16_on_this_machine
 from vitcore.train.recipe import Recipe, with_changes
 
 TRIAL_FLOP = 2e10  # a trial pass is about this large: a fraction of a second
@@ -64,7 +64,7 @@ def _trial(recipe: Recipe, classes: int, images: int) -> float:
         pixels = torch.randn(images, 3, recipe.image_px, recipe.image_px, device=device)
         targets = torch.full((images, max(classes, 1)), 1 / max(classes, 1), device=device)
         begun = time.perf_counter()
-        with torch.autocast(device, torch.bfloat16, enabled=is_bf16_precision(recipe.precision)):
+        with torch.autocast(device, torch.bfloat16, enabled=uses_bf16_on_this_machine(recipe.precision)):
             loss = learn(SimpleNamespace(pixels=pixels, targets=targets))["loss"]
         loss.backward()
         if device == "cuda":

@@ -18,12 +18,12 @@ from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedType
 from torch import Tensor
 
-from vitcore.train.learning.objectives import make_objective, model_classes
+from vitcore.train.learning.objectives import build_vit_with_training_loss, model_classes
 from vitcore.train.learning.optimiser_and_weight_average import (
     end_to_end_start_step,
-    is_bf16_precision,
     learning_rate_at_step,
     make_optimiser,
+    uses_bf16_on_this_machine,
     weight_average,
 )
 from vitcore.train.recipe import Recipe
@@ -97,7 +97,7 @@ def passes_per_step(recipe: Recipe, processes: int) -> int:
 def make_accelerator(recipe: Recipe, **options: Any) -> Accelerator:
     """Where and how the recipe runs: device, processes, precision, compiler and trackers are accelerate's business."""
     _forget_the_last()
-    mixed = "bf16" if is_bf16_precision(recipe.precision) else "no"
+    mixed = "bf16" if uses_bf16_on_this_machine(recipe.precision) else "no"
     options |= {"dynamo_backend": "inductor"} if recipe.compile else {}
     return Accelerator(cpu=has_several_cpu_processes(), mixed_precision=mixed, step_scheduler_with_optimizer=False, **options)
 
@@ -121,7 +121,7 @@ def start_training(recipe: Recipe, classes: tuple[str, ...], open_data: Any, mac
     """A fresh run; `open_data(objective, device)` gives its batches."""
     machine.gradient_accumulation_steps = passes_per_step(recipe, machine.num_processes)
     known = model_classes(recipe, classes)
-    module = make_objective(recipe, known)
+    module = build_vit_with_training_loss(recipe, known)
     sharded = machine.distributed_type == DistributedType.FSDP
     if sharded and recipe.average_decay:
         raise RunError("sharded weights (FSDP) can't be averaged here: set average_decay 0.")

@@ -71,12 +71,12 @@ def save_model(run: TrainingState, folder: RunFolder) -> None:
     weights = {k: v.detach().cpu().float().contiguous() for k, v in vit.state_dict().items()}
     with explain_write_errors(folder, say("the model"), WRITE_ERRORS):
         write_file_atomically(
-            folder.model.with_suffix(".json"), json.dumps(card_of_run(run, vit, folder), indent=1, ensure_ascii=False)
+            folder.model.with_suffix(".json"), json.dumps(_card_of_run(run, vit, folder), indent=1, ensure_ascii=False)
         )
         replace_file_atomically(folder.model, lambda to: save_file(weights, to))
 
 
-def card_of_run(run: TrainingState, vit: Any, folder: RunFolder) -> dict[str, Any]:
+def _card_of_run(run: TrainingState, vit: Any, folder: RunFolder) -> dict[str, Any]:
     """The card of a run's model, in the format of `assets/models/*.json`."""
     recipe = run.recipe
     count = round(sum(p.numel() for p in vit.parameters()) / 1e6, 1)

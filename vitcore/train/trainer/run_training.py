@@ -82,7 +82,7 @@ def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Show
         write_status(folder, "starting", 0)
     photos, held_out = open_run_photos(recipe, read_source(folder), read_validation_source(folder))
     run = training_loop.start_training(
-        recipe, photos.classes, lambda module, device: open_run_batches(recipe, folder, photos, module, device), machine
+        recipe, photos.classes, lambda module, device: _open_run_batches(recipe, folder, photos, module, device), machine
     )
     checkpoint.restore_checkpoint(run, folder)
     held_out, test = split_validation_and_test(held_out, recipe.test_share)
@@ -115,7 +115,7 @@ def open_run_photos(recipe: Recipe, source: str, validation: str = "") -> tuple[
     if needs_labels(recipe):
         check_has_classes(train)
     elif recipe.task != "masked":
-        train, held_out = (relabel_with_teacher_classes(recipe.teacher, photos) for photos in (train, held_out))
+        train, held_out = (_relabel_with_teacher_classes(recipe.teacher, photos) for photos in (train, held_out))
     judged = _few(held_out, recipe)
     if validation and not len(judged):
         facts = {"count": len(held_out), "name": held_out.name}
@@ -123,7 +123,7 @@ def open_run_photos(recipe: Recipe, source: str, validation: str = "") -> tuple[
     return limit_photos(train, recipe.learn_most, recipe.seed), judged
 
 
-def relabel_with_teacher_classes(teacher: str, photos: Photos) -> Photos:
+def _relabel_with_teacher_classes(teacher: str, photos: Photos) -> Photos:
     """Photos labelled with a teacher's classes; -1, unlabelled, where the teacher knows no such class."""
     vit = load_model.load(teacher)
     try:
@@ -148,7 +148,7 @@ def split_validation_and_test(held_out: Photos, share: float) -> tuple[Photos, P
     return held_out.subset(np.sort(order[test:])), held_out.subset(np.sort(order[:test]))
 
 
-def open_run_batches(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, device: Any) -> Any:
+def _open_run_batches(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, device: Any) -> Any:
     """The training batches of a run, as the loop draws them."""
     config = module.vit.pretrained_cfg
 

@@ -21,7 +21,7 @@ from vitcore.train.learning.layer_distillation import (
     run_sublayers,
     teacher_blocks_per_student_block,
 )
-from vitcore.train.learning.objectives import make_objective, model_classes
+from vitcore.train.learning.objectives import build_vit_with_training_loss, model_classes
 from vitcore.train.learning.optimiser_and_weight_average import learning_rate_at_step, make_optimiser
 from vitcore.train.recipe import Recipe, RecipeError, with_changes
 from vitcore.train.trainer.run_training import run_training
@@ -43,7 +43,7 @@ def teacher(tmp_path_factory):
 
 def learner(teacher, **changes):
     recipe = with_changes(STUDENT, {"teacher": teacher} | changes)
-    return make_objective(recipe, model_classes(recipe, ()))
+    return build_vit_with_training_loss(recipe, model_classes(recipe, ()))
 
 
 def picture(pixels):

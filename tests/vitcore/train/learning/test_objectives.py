@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from tests.model_files import model_file
 from tests.vitcore.train.conftest import losses_of
 from vitcore.models import load_model
-from vitcore.train.learning.objectives import Distillation, make_objective, match_teacher_classes, model_classes
+from vitcore.train.learning.objectives import Distillation, build_vit_with_training_loss, match_teacher_classes, model_classes
 from vitcore.train.recipe import Recipe, RecipeError, with_changes
 
 NAMES = tuple(f"class {i}" for i in range(7))
@@ -37,7 +37,7 @@ def batch(classes=7):
 
 @pytest.mark.parametrize("heat", [1.0, 4.0])
 def test_soft_distillation_is_the_divergence_of_heated_probabilities(teacher, heat):
-    module = make_objective(recipe(teacher, distil_share=0.7, distil_temperature=heat), NAMES).eval()
+    module = build_vit_with_training_loss(recipe(teacher, distil_share=0.7, distil_temperature=heat), NAMES).eval()
     given = batch()
     said, taught = module.vit(given.pixels), module.teacher_logits(given.pixels)
     p, q = (taught / heat).softmax(-1), (said / heat).log_softmax(-1)
@@ -47,14 +47,14 @@ def test_soft_distillation_is_the_divergence_of_heated_probabilities(teacher, he
 
 
 def test_hard_distillation_is_the_teachers_answer(teacher):
-    module = make_objective(recipe(teacher, distil_kind="hard", distil_share=1.0), NAMES).eval()
+    module = build_vit_with_training_loss(recipe(teacher, distil_kind="hard", distil_share=1.0), NAMES).eval()
     given = batch()
     wanted = F.cross_entropy(module.vit(given.pixels), module.teacher_logits(given.pixels).argmax(1))
     torch.testing.assert_close(module(given)["loss"], wanted)
 
 
 def test_the_teacher_sees_the_photo_at_its_own_size_and_scale(teacher):
-    module = make_objective(recipe(teacher), NAMES)
+    module = build_vit_with_training_loss(recipe(teacher), NAMES)
     vit = load_model.load(teacher)
     flat = torch.full((1, 3, 16, 16), 0.2)  # 0.6 of white, in the student's scale
     mean, std = (torch.tensor(v).view(1, 3, 1, 1) for v in (vit.mean, vit.std))
@@ -63,14 +63,14 @@ def test_the_teacher_sees_the_photo_at_its_own_size_and_scale(teacher):
 
 
 def test_columns_follow_the_names(teacher):
-    module = Distillation(make_objective(recipe(teacher), NAMES[:2]).vit, recipe(teacher), ("class 5", "class 1"))
+    module = Distillation(build_vit_with_training_loss(recipe(teacher), NAMES[:2]).vit, recipe(teacher), ("class 5", "class 1"))
     assert module.columns == [5, 1]
     with pytest.raises(RecipeError, match="'dragon'"):
         match_teacher_classes(NAMES, ("class 1", "dragon"))
 
 
 def test_the_teacher_is_neither_trained_nor_saved(teacher):
-    module = make_objective(recipe(teacher), NAMES)
+    module = build_vit_with_training_loss(recipe(teacher), NAMES)
     assert all(name.startswith("vit.") for name, _ in module.named_parameters())
     module(batch())["loss"].backward()
     assert all(p.grad is None for p in module.teacher.module.parameters())
@@ -84,7 +84,7 @@ def test_a_teacher_alone_lends_its_classes(teacher):
 
 def test_a_student_comes_to_agree_with_its_teacher(teacher):
     torch.manual_seed(0)
-    module = make_objective(recipe(teacher, distil_share=1.0), NAMES)
+    module = build_vit_with_training_loss(recipe(teacher, distil_share=1.0), NAMES)
     optim, given = torch.optim.AdamW(module.parameters(), 3e-3), batch()
     with torch.no_grad():
         module.teacher.module.head.weight *= 20

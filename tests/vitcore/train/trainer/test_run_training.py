@@ -55,7 +55,7 @@ def flags(**changes):
 def test_a_run_leaves_everything_behind(new_run):
     folder = new_run(snapshots=3)
     assert run_training(folder, quiet) == "finished"
-    assert run_folder.read_status(folder)["state"] == "finished"
+    assert run_folder.read_status_and_check_alive(folder)["state"] == "finished"
     log = run_folder.read_log(folder)
     assert [r["step"] for r in log] == [1, 2, 3, 4, 5, 6]
     assert {"loss", "lr", "images_per_s"} <= set(log[0]) and {"top1", "top5", "val_loss"} <= set(log[2])
@@ -162,7 +162,7 @@ def test_stopping_and_going_on_is_as_not_stopping(new_run):
 
     with pytest.raises(Enough):
         run_training(broken, three)
-    assert run_folder.read_status(broken)["state"] == "failed"
+    assert run_folder.read_status_and_check_alive(broken)["state"] == "failed"
     run_training(broken, quiet)
     assert losses(broken) == losses(whole)
     same_weights(whole, broken)
@@ -186,7 +186,7 @@ def test_sigkill_at_any_step_loses_nothing(tmp_path, digits):
     until(lambda: len(run_folder.read_log(folder)) >= KILLED_AT, process)
     process.kill()
     process.communicate()
-    assert run_folder.read_status(folder)["state"] == "broken off"
+    assert run_folder.read_status_and_check_alive(folder)["state"] == "broken off"
     done = shell("-m", "vitcore", "train", "--resume", "killed", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     whole = run_folder.RunFolder(tmp_path / "runs" / "whole")
@@ -213,7 +213,7 @@ def test_asked_to_stop_it_saves_and_stops(tmp_path, digits, how):
     process.send_signal(how)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0 and "stopped" in out, err
-    said = run_folder.read_status(folder)
+    said = run_folder.read_status_and_check_alive(folder)
     assert said["state"] == "stopped" and said["step"] == len(run_folder.read_log(folder)) and folder.checkpoint.is_dir()
 
 
@@ -251,7 +251,7 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(new_run, monkey
     monkeypatch.setattr(training_loop, "run_optimiser_step", spoiled)
     with pytest.raises(RunError, match="not a number at step 5"):
         run_training(folder, quiet)
-    assert "step 5" in run_folder.read_status(folder)["message"]
+    assert "step 5" in run_folder.read_status_and_check_alive(folder)["message"]
     monkeypatch.setattr(training_loop, "run_optimiser_step", learn)
     assert run_training(folder, quiet) == "finished" and [r["step"] for r in run_folder.read_log(folder)] == [1, 2, 3, 4, 5, 6]
 
@@ -288,7 +288,7 @@ def test_photos_that_vanish(new_run, tmp_path, digits):
     moved.unlink()
     with pytest.raises(ValueError, match=r"moved\.parquet"):
         run_training(folder, quiet)
-    word = run_folder.read_status(folder)
+    word = run_folder.read_status_and_check_alive(folder)
     assert "moved.parquet" in word["message"] == word["parts"]["message"]["text"]
     assert "moved.parquet" in str(word["parts"]["message"]["facts"])
 

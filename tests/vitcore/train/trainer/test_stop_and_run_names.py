@@ -9,7 +9,7 @@ from vitcore.train.trainer.run_training import run_training
 def test_a_file_asks_a_run_to_save_and_stop(new_run):
     folder = new_run("a")
     assert run_training(folder, lambda record: record["step"] == 2 and folder.stop_file.touch()) == "stopped"
-    assert (run_folder.read_status(folder)["state"], run_folder.read_log(folder)[-1]["step"]) == ("stopped", 2)
+    assert (run_folder.read_status_and_check_alive(folder)["state"], run_folder.read_log(folder)[-1]["step"]) == ("stopped", 2)
     assert run_training(folder, lambda record: None) == "finished", "the wish was of that time only"
 
 

@@ -30,7 +30,7 @@ MOST_SHARDS = 1000  # of one model: a name alone may promise any number
 SHARD_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
 
-def find_weights_file(folder: Path, adapters: bool = True) -> Path | None:
+def _find_weights_file(folder: Path, adapters: bool = True) -> Path | None:
     """The one weights file of a folder, or the index of its shards; None where there is none. adapters: PEFT's come first.
 
     Raises: ModelError, where there are several and none has the name that such folders give it.
@@ -39,7 +39,7 @@ def find_weights_file(folder: Path, adapters: bool = True) -> Path | None:
         if (folder / name).is_file():
             return folder / name
     files = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file() and file.name[0] != ".")
-    if len(files) > 1 and not {file.name for file in files} <= set(shards_of(files[0].name)):
+    if len(files) > 1 and not {file.name for file in files} <= set(_shards_of(files[0].name)):
         raise ModelError("{folder} holds several models: name one of {files}.", folder=folder.name or str(folder),
                          files=", ".join(file.name for file in files[:MOST_NAMED]))  # fmt: skip
     return files[0] if files else None
@@ -47,7 +47,7 @@ def find_weights_file(folder: Path, adapters: bool = True) -> Path | None:
 
 def require_weights_file(path: Path, adapters: bool = True) -> Path:
     """The weights file that a path means: itself, or that of a folder. Raises: ModelError, where there is none."""
-    file = find_weights_file(path, adapters) if path.is_dir() else path
+    file = _find_weights_file(path, adapters) if path.is_dir() else path
     if file is None:
         name = path.name or str(path)
         raise ModelError(unread_folder_sentence(path, name) or say("{folder} holds no weights.", folder=name))
@@ -78,7 +78,7 @@ def unread_folder_sentence(folder: Path, name: str) -> str:
     return ""
 
 
-def shards_of(name: str) -> list[str]:
+def _shards_of(name: str) -> list[str]:
     """The files of a model that one of this name is a shard of ("model-00001-of-00002.safetensors"); none of another name."""
     shard = re.fullmatch(r"(.+)-\d{5}-of-(\d{5})(\.\w+)", name)
     count = min(int(shard[2]), MOST_SHARDS) if shard else 0
@@ -87,7 +87,7 @@ def shards_of(name: str) -> list[str]:
 
 def read_weights_tree(file: Path) -> Mapping[str, Any]:
     """What a weights file holds, or all the shards of an index, or of a model that it is one of, together. Raises: ModelError."""
-    shards = shards_of(file.name)
+    shards = _shards_of(file.name)
     if file.name.endswith(".index.json"):
         where = read_json_object(file).get("weight_map")
         if not isinstance(where, dict) or not all(isinstance(v, str) and Path(v).name == v for v in where.values()):

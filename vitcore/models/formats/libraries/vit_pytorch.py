@@ -50,7 +50,7 @@ def convert(state: StateDict) -> StateDict:
     return state
 
 
-def sine_positions(rows: int, cols: int, width: int) -> Tensor:
+def _sine_positions(rows: int, cols: int, width: int) -> Tensor:
     """SimpleViT's positions (rows·cols, width), after arXiv 2205.01580: sines and cosines of columns, then of rows."""
     y, x = torch.meshgrid(torch.arange(rows), torch.arange(cols), indexing="ij")
     waves = 1.0 / 10_000 ** (torch.arange(width // 4) / (width // 4 - 1))
@@ -67,6 +67,6 @@ VIT_PYTORCH = (
     ),
     CheckpointFormat(
         f"{TITLE} (SimpleViT)", ("to_patch_embedding.1.weight", "transformer.layers.0.0.to_qkv.weight"), convert,
-        fixed=VIT_PYTORCH_SETTINGS | {"pool": "avg"}, positions=sine_positions,
+        fixed=VIT_PYTORCH_SETTINGS | {"pool": "avg"}, positions=_sine_positions,
     ),
 )  # fmt: skip

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 import vitcore
-from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall, mask_as_score_term
+from vitcore.attention_hooks import AttentionCall, AttentionHookMode, SoftmaxCall, mask_as_score_term
 from vitcore.forward.recording import record, to_model_input
 from vitcore.forward.relevance import relevance
 from vitcore.images import open_photo
@@ -41,7 +41,7 @@ def taped(module, x, answer=False):
         seen.append(weights.clone())
         return weights @ call.v if answer else None
 
-    with torch.inference_mode(), AttentionCapture(watch):
+    with torch.inference_mode(), AttentionHookMode(watch):
         logits = module(x)
     return logits, seen
 
@@ -117,7 +117,7 @@ def one_call(**options):
     if options.get("enable_gqa"):
         k, v = k[:, :2], v[:, :2]
     calls = []
-    with AttentionCapture(calls.append):
+    with AttentionHookMode(calls.append):
         out = F.scaled_dot_product_attention(q, k, v, **options)
     return calls, out
 
@@ -176,7 +176,7 @@ def test_boolean_masks_become_terms_of_the_scores():
 def test_every_spelling_of_softmax_is_seen_once(softmax):
     calls = []
     scores = torch.randn(1, 2, 4, 4)
-    with AttentionCapture(calls.append):
+    with AttentionHookMode(calls.append):
         result = softmax(scores, dim=-1)
         softmax(scores[0], dim=-1)  # not attention: three dimensions
     (seen,) = calls
@@ -196,7 +196,7 @@ def test_gradients_flow_through_the_weights():
         kept.append(call.weights())
         return kept[-1] @ call.v
 
-    with AttentionCapture(watch):
+    with AttentionHookMode(watch):
         out = F.scaled_dot_product_attention(q, k, v)
     upstream = torch.randn(out.shape, generator=generator)
     to_weights, to_q = torch.autograd.grad((out * upstream).sum(), [kept[0], q])
@@ -214,7 +214,7 @@ def test_gradients_of_a_class_reach_the_weights_of_every_block(make_vit):
         return kept[-1] @ call.v
 
     x = pixels_for(vit.module).requires_grad_()  # the model's own weights are frozen
-    with AttentionCapture(watch):
+    with AttentionHookMode(watch):
         logits = vit.module(x)
     grads = torch.autograd.grad(logits[0, 2], kept)
     assert [g.shape for g in grads] == [(1, 3, 17, 17)] * 3
@@ -229,7 +229,7 @@ def test_calls_are_numbered_from_0_on_each_tape(make_module):
     module = make_module()
     for _ in range(2):
         calls = []
-        with torch.inference_mode(), AttentionCapture(calls.append):
+        with torch.inference_mode(), AttentionHookMode(calls.append):
             module(pixels_for(module))
         assert [call.index for call in calls] == [0, 1, 2]
 
@@ -237,7 +237,7 @@ def test_calls_are_numbered_from_0_on_each_tape(make_module):
 def test_nothing_is_watched_outside_the_block(make_module):
     module = make_module()
     calls = []
-    with pytest.raises(ZeroDivisionError), AttentionCapture(calls.append):
+    with pytest.raises(ZeroDivisionError), AttentionHookMode(calls.append):
         raise ZeroDivisionError
     plain(module, pixels_for(module))
     assert calls == []
@@ -252,16 +252,16 @@ def test_the_call_knows_its_scale():
 
 def test_a_capture_around_another_sees_every_event_too(make_vit, noise):
     vit, seen = make_vit(), []
-    with AttentionCapture(lambda event: seen.append((event.index, event.shape))):
+    with AttentionHookMode(lambda event: seen.append((event.index, event.shape))):
         rec = vitcore.record(vit, noise())
         events = [(i, (1, 3, 17, 17)) for i in range(3)]
         assert seen == events, "as the record's own watcher answers, the model's kernel is never called"
         seen.clear()
-    with AttentionCapture(lambda event: seen.append((event.index, event.shape))):
+    with AttentionHookMode(lambda event: seen.append((event.index, event.shape))):
         vitcore.record(vit, noise(), exact=True)
     assert seen == events
     seen.clear()
-    with AttentionCapture(lambda event: seen.append((event.index, event.shape))):
+    with AttentionHookMode(lambda event: seen.append((event.index, event.shape))):
         relevance(vit, rec.model_input, "chefer", target=0)
     assert seen == events, "softmaxes of the inner watcher's own are no events"
 
@@ -269,9 +269,9 @@ def test_a_capture_around_another_sees_every_event_too(make_vit, noise):
 def test_what_the_outer_capture_answers_is_heard(make_vit, noise):
     vit = make_vit()
     plain = vitcore.record(vit, noise())
-    with AttentionCapture(lambda event: torch.zeros_like(event.v)):
+    with AttentionHookMode(lambda event: torch.zeros_like(event.v)):
         silenced = vitcore.record(vit, noise())
-    with torch.no_grad(), AttentionCapture(lambda event: torch.zeros_like(event.v)):
+    with torch.no_grad(), AttentionHookMode(lambda event: torch.zeros_like(event.v)):
         expected = vit.module(to_model_input(vit, plain.model_input.pixels))[0].numpy()
     np.testing.assert_allclose(silenced.logits, expected, atol=1e-5)
     assert np.abs(silenced.logits - plain.logits).max() > 1e-3

@@ -99,7 +99,7 @@ AttentionWatcher = Callable[[AttentionEvent], Tensor | None]
 _at_watchers = threading.local()  # `busy`: a watcher is being shown an event, and what it computes is no model's attention
 
 
-class AttentionCapture(TorchFunctionMode):
+class AttentionHookMode(TorchFunctionMode):
     """Show `watch` every attention event of this thread; its answer, when there is one, replaces the output.
 
     Of captures inside each other each is shown every event; where several answer, the outermost is heard. If `rewrites`, the
@@ -127,7 +127,7 @@ class AttentionCapture(TorchFunctionMode):
         if answer is None:
             return func(*args, **kwargs) if result is None else result
         for outer in () if self.rewrites else reversed(_get_current_function_mode_stack()):  # the event would not come to them
-            if isinstance(outer, AttentionCapture) and result is None:
+            if isinstance(outer, AttentionHookMode) and result is None:
                 again = outer._show(replace(event, index=outer.events))
                 answer = answer if again is None else again
         return answer
