@@ -73,10 +73,14 @@ def shorten_name(name: str, max_characters: int = 80) -> str:
 
 
 def first_words(data: bytes, max_characters: int = 60) -> str:
-    """How a file begins that is text to read, such as a server's answer in place of a download; "" of any other bytes."""
+    """The first sentence of a file that is text to read, such as a server's answer in place of a download; "" of other bytes."""
     text = data[:512].decode("utf-8-sig", errors="ignore").strip()
     letters = text.replace("\n", " ").replace("\r", "").replace("\t", " ")
-    return letters[:max_characters].rstrip() if letters.isprintable() and len(text.encode()) > 0.9 * len(data[:512].strip()) else ""
+    return (
+        letters.partition(". ")[0][:max_characters].rstrip()
+        if letters.isprintable() and len(text.encode()) > 0.9 * len(data[:512].strip())
+        else ""
+    )
 
 
 def first_error_line(error: BaseException, max_characters: int = 160) -> str:

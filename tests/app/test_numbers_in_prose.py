@@ -54,6 +54,7 @@ REASONS = {
     "Its 16-bit values use {bits} bits: {most} is shown as white.": "a format",
     "It has {bands} bands: the first three are shown as red, green and blue.": "red, green and blue",
     "{name} is a TIFF of {bands} bands of {bits} bits in a form not read here: save it uncompressed, as 8 or 16 bits.": "a format",
+    "{name} is a {kind} in a form that is not read here: save it as PNG, of 8 or 16 bits.": "a format",
     "16-bit values are shown with 8 bits.": "a format", "Values were scaled from their own range to 8 bits.": "a format",
     "File, SHA-256 (first 16 digits)": "how many digits stand there", "VTAB: 19 tasks, 1,000 labels each": PAPER,
     "{table} of the paper; bars: standard deviation of three fine-tunings": PAPER,

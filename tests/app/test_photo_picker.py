@@ -125,4 +125,4 @@ def test_a_model_of_many_bands_is_given_photos_of_as_many(kinds, offer, tmp_path
     app.go("report").fine()
     assert told in app.at.get("iframe")[0].proto.srcdoc
     app.set(model="registers").fine()
-    assert "mine.npy is not a picture in a supported format" in app.text("warning")
+    assert "mine.npy is in NumPy (.npy) format, which is not read here" in app.text("warning")

@@ -169,7 +169,7 @@ def test_the_film_and_the_card_say_that_they_are_two_measurements(monkeypatch):
     app = App("learn").fine()
     (said,) = [said for said in app.sentences("caption") if "was trained on" in said]
     assert "is 62.3 % on 600 held-out photos, with 1,000 classes to choose from (step 3,110)." in said
-    assert "The model card says 60.8 %." in said and "on 1,328 validation photos." in said
+    assert "The model card says 60.8 %, on 1,328 validation photos." in said
     told = [*app.sentences("markdown"), *app.sentences("caption")]
     assert any("points were measured on 600 held-out photos." in said for said in told)
     said = " ".join(app.set(film="labels-alone").fine().sentences("caption"))

@@ -113,7 +113,7 @@ def printable_name(name: str) -> str:
 def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     """The upright picture in sRGB, and what was changed to get it."""
     notes: list[str] = []
-    image: Image.Image | None = read_tiff_picture(data, name, notes)
+    image: Image.Image | None = read_tiff_picture(data, name, notes) if data[:2] in (b"II", b"MM") else None
     if image is None:
         if is_heif := data[4:8] == b"ftyp":
             register_heif_reader()
@@ -125,11 +125,12 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
             notes.append(say("{frames} frames: the first one is shown.", frames=frames))
     tiles = list(getattr(image, "tile", ()))  # how it is stored, asked before loading
     turned = image.getexif().get(0x0112) in range(2, 9)  # so is this: Pillow turns TIFFs while it loads them
-    read_lower_bytes(image, tiles, data, name, notes)
+    if is_odd := image.format != "JPEG":  # has 16 bits, or says otherwise than by a profile what its colours are
+        read_lower_bytes(image, tiles, data, name, notes)
     image = ImageOps.exif_transpose(image)
     if turned:
         notes.append(say("The photo was turned upright, as its EXIF orientation says."))
-    if "icc_profile" not in image.info and (kind := unread_colours(data, image.info)):
+    if is_odd and "icc_profile" not in image.info and (kind := unread_colours(data, image.info)):
         notes.append(say("Its colours are of another kind ({kind}), which is not converted: they are shown as sRGB.", kind=kind))
     if image.mode != "RGB" or image.info.keys() & {"icc_profile", "transparency"}:
         image = to_srgb(image, name, notes)

@@ -149,7 +149,9 @@ def test_a_baseline_is_never_called_best(named):
     said = ranking_sentence(scores, "mean")
     assert said.startswith("Best over 3 photos (patches in the mean colour): rollout.")
     assert said.endswith("middle of the picture is not significantly worse.")
-    assert rank_of_method_sentence(scores, "chefer").startswith("Place 2 of 2: ") and not rank_of_method_sentence(scores, MIDDLE)
+    assert rank_of_method_sentence(scores, "chefer").startswith("Chefer's relevance ranks 2 of 2") and not rank_of_method_sentence(
+        scores, MIDDLE
+    )
     for insertion in (False, True):
         names = [label.text for label in photo_deletion_chart(results[0], insertion).labels]
         assert [map_title("rollout") in name for name in names if "<b>" in name] == [True]
@@ -274,7 +276,7 @@ def test_the_tables_that_ship_are_this_model_s(shipped):
     scores = rank_methods(by_fill["removed"])
     assert ranking_sentence(scores, "removed").startswith(f"Best over {len(gallery)} photos (patches removed): ")
     methods = [score.name for score in scores if score.name != MIDDLE]
-    assert rank_of_method_sentence(scores, methods[2]).startswith(f"Place 3 of {len(methods)}: ")
+    assert f" ranks 3 of {len(methods)}, with " in rank_of_method_sentence(scores, methods[2])
     with (asset_path("maps") / "plausibility.csv").open(encoding="utf-8") as file:
         made_by = next(file)
         rows = {row["method"]: row for row in csv.DictReader(file)}

@@ -255,7 +255,7 @@ def test_inputs_that_are_none():
     for none in ([], torch.zeros(0, 3, 32, 32)):
         with pytest.raises(ValueError, match="no photo"):
             vitcore.cache(vit, none)
-    with pytest.raises(ValueError, match="inputs is one of photos, normalised, not 'photo'; the nearest is 'photos'"):
+    with pytest.raises(ValueError, match="inputs is one of photos, pixels, normalised, not 'photo'; the nearest is 'photos'"):
         vitcore.cache(vit, inputs_for(vit), inputs="photo")
     with pytest.raises(TypeError, match="vit is what"):
         vitcore.cache(vit.module, inputs_for(vit))
