@@ -19,7 +19,7 @@ from vitcore.figures.heat_overlay import colours_on_photo, fine_detail, heat_col
 from vitcore.figures.theme_colours import ColourScale, Mode
 from vitcore.report.animations.step_animation import AnimationStep, step_animation
 from vitcore.report.report_settings import layer_range_words
-from vitcore.translation import decimal, decimal_or_dash, percent, say
+from vitcore.translation import decimal, decimal_or_dash, percent
 
 if TYPE_CHECKING:
     from vitcore.faithfulness.method_ranking import PhotoDeletion
@@ -142,13 +142,14 @@ def randomised_weights_animation(model: str, key: str, name: str, words: Mapping
         maps.append(found[name])
         return {**found}
 
-    with memory_cache.CACHE.reserve(loaded_models.model_size(vit).weights_bytes):
+    size = loaded_models.model_size(vit)
+    with memory_cache.CACHE.reserve(size.gradient_bytes + size.weights_bytes):
         test = randomisation_tests(vit, keep)[name]
     pictures, scale = maps_on_photo(rec, maps)
-    parts = [say("none"), *map(randomised_part_title, test.parts)]
+    steps = [words["trained"], *(words["step"].format(part=randomised_part_title(part)) for part in test.parts)]
     frames = [
-        AnimationStep(picture, words["step"].format(part=part), words["found"].format(value=decimal_or_dash(value, 2)))
-        for picture, part, value in zip(pictures, parts, [1.0, *test.correlations], strict=True)
+        AnimationStep(picture, step, words["found"].format(value=decimal_or_dash(value, 2)))
+        for picture, step, value in zip(pictures, steps, [1.0, *test.correlations], strict=True)
     ]
     return step_animation(words["title"], frames, scale, mode=mode)
 
@@ -168,9 +169,10 @@ def changed_photo_animation(model: str, key: str, name: str, words: Mapping[str,
     vit, rec = cached_recordings.recording_from_key(model, key, "mean")
     target, seen = int(rec.logits.argmax()), rec.model_input
     crops = {"photo": seen} | {one: replace(seen, pixels=change.apply(seen.pixels, vit.grid)) for one, change in CHANGES.items()}
-    recordings = [record_batch(vit, [(rec.photo, crop)])[0] for crop in crops.values()]
-    maps = np.stack([method_maps(vit, one, (name,), target)[name] for one in recordings])
-    values = {"photo": 1.0, **stability_test(vit, rec, (name,), target=target).correlations[name]}
+    with memory_cache.CACHE.reserve(loaded_models.model_size(vit).gradient_bytes):
+        recordings = [record_batch(vit, [(rec.photo, crop)])[0] for crop in crops.values()]
+        maps = np.stack([method_maps(vit, one, (name,), target)[name] for one in recordings])
+        values = {"photo": 1.0, **stability_test(vit, rec, (name,), target=target).correlations[name]}
     size, top = cached_recordings.input_picture(rec)[0].size, scale_top(maps, rec.grid.even_share)
     frames = [
         AnimationStep(

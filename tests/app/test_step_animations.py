@@ -42,7 +42,7 @@ def test_a_frame_for_each_step_of_every_page(kinds, offer):
     for insertion in (False, True):
         made = step_animations.deletion_animation("registers", key, found, "rollout", insertion, words, "dark")
         assert count_frames(made) == len(found.curves["rollout"].shares)
-    words = {"title": "t", "step": "{part}", "found": "{value}", **dict.fromkeys(("photo", *CHANGES), "x")}
+    words = {"title": "t", "trained": "t", "step": "{part}", "found": "{value}", **dict.fromkeys(("photo", *CHANGES), "x")}
     made = step_animations.randomised_weights_animation("registers", key, "rollout", words, "light")
     assert count_frames(made) == vit.blocks + 3, "none, the classifier, each layer, all"
     assert count_frames(step_animations.changed_photo_animation("registers", key, "rollout", words, "dark")) == 1 + len(CHANGES)

@@ -178,7 +178,7 @@ def test_a_folder_is_counted(tmp_path):
     assert "Name a folder" in app.sentences("warning")[0]
     assert button(app, "Start training").disabled
     app.set(photos_path=str(tmp_path / "photos")).fine()
-    assert any("18 training photos, 2 held out, in 2 classes" in said for said in app.sentences("caption"))
+    assert any("18 training photos, 2 held out. They have 2 classes." in said for said in app.sentences("caption"))
     assert not button(app, "Start training").disabled
     app.set(photos_path=str(tmp_path / "photos" / "cats"))
     assert "have no classes" in app.sentences("warning")[0], "classify needs them"

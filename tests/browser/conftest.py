@@ -90,7 +90,7 @@ def _others_are_done(home: Path, mine: FileLock) -> None:
         (home / "address").unlink()  # who comes now starts one
     for lock in home.glob("*.lock"):
         if lock != Path(mine.lock_file):
-            FileLock(lock).acquire()
+            FileLock(lock).acquire(timeout=3600)  # one test may take ten minutes on a busy machine
 
 
 @pytest.fixture(scope="session")

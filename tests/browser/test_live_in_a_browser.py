@@ -164,7 +164,7 @@ def frames_mb(page) -> dict[str, float]:
     parts = {"images": ["cc/image_memory"], "arrays": [f"partition_alloc/partitions/{name}" for name in ("array_buffer", "buffer")]}
     kept = allocators_mb(page).values()
     found = {kind: sum(one.get(name, 0) for one in kept for name in names) for kind, names in parts.items()}
-    assert all(found.values()), "the browser has said nothing"
+    assert all(any(name in one for one in kept for name in names) for names in parts.values()), "the browser has said nothing"
     return found
 
 

@@ -98,7 +98,7 @@ def a_region_says_what_it_gets(page: Page, rec: vitcore.Recording) -> None:
         touch()
     share = mask[2:5, 3:7].sum()
     expect(said).to_contain_text("Region of 12 patches:")
-    percent, times = (float(number) for number in re.findall(r"([\d.]+)\s(?:%|times)", said.inner_text()))
+    percent, times = (float(number) for number in re.findall(r"([\d.]+)(?:\s%|×)", said.inner_text()))
     assert (percent, times) == pytest.approx((100 * share, share * rec.grid.tokens / 12), rel=0.05)
     canvas(page).hover(position={"x": 5, "y": 5})
     expect(said).to_contain_text("Region of 12 patches:")  # nothing else is pointed at

@@ -202,7 +202,7 @@ def test_heads_a_patch_and_the_link(visit):
     page = at_rest(visit("rollout"))
     first = drawn(page)
     page.get_by_role("button", name="Settings").first.click()
-    choose(page, "max")
+    choose(page, "maximum")
     page.keyboard.press("Escape")
     fused = changed(page, first)
     expect(page).to_have_url(re.compile("fusion=max"))
@@ -228,7 +228,7 @@ def test_heads_a_patch_and_the_link(visit):
     for label in ("Discard the weakest, %", "Residual weight, %", "First layer"):
         assert slider(theirs, label).input_value() == slider(page, label).input_value()
     expect(number(theirs, "Patch")).to_have_value("73")
-    expect(theirs.get_by_role("radio", name="max", exact=True)).to_be_checked()
+    expect(theirs.get_by_role("radio", name="maximum", exact=True)).to_be_checked()
     expect(theirs.get_by_role("combobox", name="Photo")).to_have_value("Espresso")
 
 

@@ -27,11 +27,17 @@ export function isAnimated(bytes) {
 /** Whether a WebP file's EXIF says to turn it: Python does, Chromium does not.
  * @param {Uint8Array} bytes */
 export function isTurnedWebp(bytes) {
-  const text = new TextDecoder("latin1").decode(bytes), exif = text.indexOf("EXIF"), start = exif + text.slice(exif).search(/II\*\0|MM\0\*/)
-  if (!text.startsWith("WEBP", 8) || exif < 0 || start < exif) return false
-  const view = new DataView(bytes.buffer, bytes.byteOffset + start), little = text[start] === "I", at = view.getUint32(4, little)
-  const tags = Array.from({ length: view.getUint16(at, little) }, (_, i) => at + 2 + 12 * i)
-  return tags.some(tag => view.getUint16(tag, little) === 0x0112 && view.getUint16(tag + 8, little) > 1)
+  const latin = new TextDecoder("latin1")
+  if (latin.decode(bytes.subarray(8, 12)) !== "WEBP") return false
+  const text = latin.decode(bytes), exif = text.indexOf("EXIF"), start = exif + text.slice(exif).search(/II\*\0|MM\0\*/)
+  if (exif < 0 || start < exif) return false
+  try {
+    const view = new DataView(bytes.buffer, bytes.byteOffset + start), little = text[start] === "I", at = view.getUint32(4, little)
+    const tags = Array.from({ length: view.getUint16(at, little) }, (_, i) => at + 2 + 12 * i)
+    return tags.some(tag => view.getUint16(tag, little) === 0x0112 && view.getUint16(tag + 8, little) > 1)
+  } catch {
+    return false // damaged: nobody turns it
+  }
 }
 
 /** An animated image as a clip; null for a file with one frame, and where the browser has no decoder of frames. @param {File} file */

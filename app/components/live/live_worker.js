@@ -116,9 +116,10 @@ async function pixelsOfView(wide, high, spare) {
 
 // RGBA of a video's frame, or null: some browsers copy the camera's own format alone.
 async function copyOf(frame, size, spare) {
-  const as = { format: "RGBA" }
+  let heeded = false // a browser reads the options that it knows: others would copy BGRA, as long
+  const as = { get format() { heeded = true; return "RGBA" } }
   try {
-    if (frame.allocationSize?.(as) !== size) return null
+    if (frame.allocationSize?.(as) !== size || !heeded) return null
     const bytes = fitting(spare, Uint8ClampedArray, size)
     await frame.copyTo(bytes, as)
     return bytes

@@ -61,6 +61,7 @@ function load(source, s) {
   if (s.pictures.has(source)) return
   const image = new Image()
   image.onload = () => paint(s)
+  image.onerror = () => { s.root.querySelector(".stage").dataset.drawn = "" } // nothing more is on its way
   image.src = source
   s.pictures.set(source, image)
 }

@@ -93,7 +93,7 @@ def uploaded_model_card() -> dict[str, ModelCard]:
 def is_uploaded_model_name(requested: str) -> bool:
     """Whether a link may mean it: by what follows the file's name, in every language."""
     endings = tuple(texts.prose("common", lang)["your model"].format(name="") for lang in texts.LANGUAGES)
-    return requested == MODEL_ID or requested.endswith(endings)
+    return requested in (MODEL_ID, "你的模型") or requested.endswith(endings)  # the two were its names in older links
 
 
 def uploaded_model_key() -> str:

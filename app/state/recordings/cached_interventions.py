@@ -87,12 +87,6 @@ def _changed_pass(changed: Vit, rec: Recording, mask_outliers: bool, vit: Vit) -
     return ChangedPass(made.logits, shown.rollout(), shown.pooled_attention(vit.blocks - 1), outliers)
 
 
-def _model_input(vit: Vit, rec: Recording) -> Any:
-    from vitcore.forward.recording import to_model_input
-
-    return to_model_input(vit, rec.model_input.numbers)
-
-
 def switched_off_arrays(names: list[str], vit: Vit) -> dict[str, NDArray[np.bool_]]:
     """What is off, for a file: heads (L, H), attention and MLP of each layer (L,), the three of tokens."""
     off = {*names}
@@ -137,8 +131,8 @@ def head_drops(rec: Recording, replacement: str, _vit: Vit, _progress: Progress)
     """(L, H) by how much the likeliest class's logit falls without each head, one head at a time. Raises: ModelError."""
     mean = _gallery_mean(_vit, ["z"]) if replacement == "mean" else None
     with memory_cache.CACHE.reserve(2 * loaded_models.model_size(_vit).pass_bytes):
-        x, target = _model_input(_vit, rec), int(rec.logits.argmax())
-        return -vitcore.head_ablation(_vit, x, target, replacement, mean, _progress, inputs="normalised")  # type: ignore[arg-type]
+        target = int(rec.logits.argmax())
+        return -vitcore.head_ablation(_vit, rec.model_input, target, replacement, mean, _progress)  # type: ignore[arg-type]
 
 
 def head_drops_if_made(rec: Recording, replacement: str) -> NDArray[np.float32] | None:
@@ -182,17 +176,15 @@ def patched_squares_if_made(rec: Recording, other: Recording, side: int) -> NDAr
 
 
 def _patched(rec: Recording, other: Recording, groups: list, vit: Vit, progress: Progress | None) -> vitcore.ActivationPatching:
-    x, y = _model_input(vit, rec), _model_input(vit, other)
     with memory_cache.CACHE.reserve(2 * loaded_models.model_size(vit).pass_bytes):
-        return vitcore.activation_patching(vit, x, y, groups, progress=progress, inputs="normalised")
+        return vitcore.activation_patching(vit, rec.model_input, other.model_input, groups, progress=progress)
 
 
 @memory_cache.cached
 def _direction(rec: Recording, other: Recording, layer: int, _vit: Vit) -> NDArray[np.float32]:
     """(T, D) from this photo's residual stream after a layer to the other's. Raises: ModelError."""
-    x, y = _model_input(_vit, rec), _model_input(_vit, other)
     with memory_cache.CACHE.reserve(2 * loaded_models.model_size(_vit).pass_bytes):
-        return vitcore.steering_direction(_vit, towards=y, away=x, layer=layer, inputs="normalised").cpu().numpy()
+        return vitcore.steering_direction(_vit, towards=other.model_input, away=rec.model_input, layer=layer).cpu().numpy()
 
 
 @memory_cache.cached

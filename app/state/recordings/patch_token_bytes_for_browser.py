@@ -69,11 +69,10 @@ class TokenView(NamedTuple):
 @memory_cache.cached
 def _tokens_of_photo(rec: Recording, kind: str) -> PatchTokens:
     """The patch tokens of a photo at every layer. Raises: ModelError, where this model's blocks have none of this kind."""
-    from vitcore.forward.recording import to_model_input
     from vitcore.tokens.patch_tokens import patch_tokens
 
     vit = loaded_models.loaded_model(rec.model)
-    return patch_tokens(vit, to_model_input(vit, rec.model_input.numbers), kind, inputs="normalised")
+    return patch_tokens(vit, rec.model_input, kind)
 
 
 def _tokens_of_both(rec: Recording, other: Recording, kind: str, mask: bool) -> PatchTokens:

@@ -95,11 +95,14 @@ def _photo_problem(model: uploaded_model.UploadedModel) -> str | None:
 
 
 def _menu_title() -> str:
-    return uploaded_model.uploaded_model_card()[uploaded_model.MODEL_ID].title
+    """Its name in the menu; "" where it has gone in the meantime."""
+    card = uploaded_model.uploaded_model_card().get(uploaded_model.MODEL_ID)
+    return card.title if card else ""
 
 
 def _request_overview() -> None:
-    request_page("overview", {"model": _menu_title()}, model=uploaded_model.MODEL_ID)
+    if title := _menu_title():
+        request_page("overview", {"model": title}, model=uploaded_model.MODEL_ID)
 
 
 def _discard_model() -> None:

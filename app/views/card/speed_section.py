@@ -43,7 +43,7 @@ def show_speed(vit: Vit, text: Prose) -> None:
         _measure_form(vit, training, text)
     else:
         with undimmed_container("measuring"):
-            st.fragment(_show_progress, run_every=1.0)(text)
+            st.fragment(_show_progress, run_every=1.0)(text, speed_measurement.last_measurement(vit, training))
     if problem := st.session_state.pop("_speed_problem", ""):
         st.error(texts.escape_markdown(problem), icon=":material/error:")
     last = speed_measurement.last_measurement(vit, training)
@@ -82,7 +82,7 @@ def _stop_measurement() -> None:
         st.session_state["_speed_problem"] = str(error)
 
 
-def _show_progress(text: Prose) -> None:
+def _show_progress(text: Prose, last: speed_measurement.SpeedMeasurement | None) -> None:
     """What is timed now; when it ends, the page is drawn anew."""
     measurement = speed_measurement.running_measurement()
     if measurement is None:
@@ -98,7 +98,7 @@ def _show_progress(text: Prose) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(measurement.done_count / len(measurement.sizes), sentence, width="stretch")
         st.button(text["stop"], icon=":material/stop:", key="stop_measuring", on_click=_stop_measurement)
-    if measurement.profile is not None:  # what is known so far
+    if measurement is last and measurement.profile is not None:  # what is known so far; of another model, its own page says it
         _show_measurement(measurement, measurement.profile.training, text)
 
 

@@ -30,8 +30,9 @@ def show_randomisation_test(visit: Visit) -> None:
         of = text["of this photo"] if is_own else text.fill("of the gallery", count=len(tests))
         st.markdown(texts.escape_markdown(text.join_sentences((sentence, of))))
         values = map_test_jobs.randomisation_correlations(tests)
+        moving = _animation(visit, "weights", values, {"trained": text["film trained"], "step": text["film step weights"]})
         figure(drawn, "weights", text["weights alt"], text["weights how"], text["weights limits"], subjects=visit.subjects,
-               animation=_animation(visit, "weights", values, {"step": text["film step weights"]}), **values)  # fmt: skip
+               animation=moving, **values)  # fmt: skip
     else:
         st.caption(text["weights how"])
     if not is_own:

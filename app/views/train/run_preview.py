@@ -103,7 +103,6 @@ def _photo_count_sentence(photo_count: training_estimate.PhotoCount, recipe: Rec
     held = text["held"].format(count=photo_count.held_out) if is_held_out else ""
     epochs = recipe.steps * recipe.batch / max(photo_count.photos, 1)
     shown = min(training_preview.PHOTOS_SHOWN, photo_count.photos)
-    shown = min(training_preview.PHOTOS_SHOWN, photo_count.photos)
     counted = text.fill(
         "counted", shown=shown, photos=f"{photo_count.photos:,}", held=held, classes=f"{photo_count.classes:,}",
         epochs=f"{epochs:,.0f}" if epochs >= 10 else f"{epochs:.2g}",
