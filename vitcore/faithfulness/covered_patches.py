@@ -41,7 +41,7 @@ def cover_patches(pixels: Pixels, grid: Grid, patches: Collection[int], fill: st
     `fill`: "mean", the mean colour of the input; "blur", the input under a Gaussian blur whose radius is a patch's side;
     "noise", uniform noise drawn from `seed`, the same for any set of patches; "neighbour", the nearest patch that is not
     covered (of several the first in reading order; with none left, the mean colour).
-    Raises: ValueError, for a patch or a fill that there is not.
+    Raises: ValueError, for a patch or a fill that there is not; TypeError, for whole numbers other than bytes.
     """
     return _paint(pixels, grid, covered_patch_mask(grid, patches), _layer(pixels, grid, fill, seed))
 
@@ -54,7 +54,8 @@ def logits_without_patches(
 
     `fill="removed"` takes the patches' tokens out of the sequence. An empty set changes nothing. `on_progress` hears after
     each batch how many sets are done, of how many.
-    Raises: ValueError, for a patch or a fill that there is not; ModelError, where tokens can't be removed.
+    Raises: ValueError, for a patch or a fill that there is not; TypeError, for whole numbers other than bytes; ModelError, where
+    tokens can't be removed.
     """
     masks = [covered_patch_mask(vit.grid, patches) for patches in patch_sets]
     if fill == "removed":
@@ -103,6 +104,7 @@ def _answers_without_tokens(
         raise ModelError(why)
     if any(mask.all() for mask in masks) and answer_reads_patches(vit):
         raise no_patch_left_error(vit)
+    _check_kind(pixels)
     x = to_model_input(vit, pixels)
     out: dict[int, NDArray[np.float32]] = {}
     order = sorted(range(len(masks)), key=lambda i: int(masks[i].sum()))
@@ -159,9 +161,15 @@ def covered_patch_mask(grid: Grid, patches: Collection[int]) -> NDArray[np.bool_
     return mask
 
 
+def _check_kind(pixels: Pixels) -> None:
+    if pixels.dtype != np.uint8 and pixels.dtype.kind != "f":
+        raise TypeError(f"pixels are bytes (uint8), or floats from 0 to 1, not {pixels.dtype}")
+
+
 def _layer(pixels: Pixels, grid: Grid, fill: str, seed: int) -> Pixels | None:
     """What shows where patches are covered, (H, W, 3); None for "neighbour", which depends on which these are."""
     check_choice("fill", fill, PIXEL_FILLS if fill == "removed" else FILLS)
+    _check_kind(pixels)
     if pixels.dtype != np.uint8:
         layer = _layer(nearest_bytes(pixels), grid, fill, seed)
         return None if layer is None else layer / np.float32(255)

@@ -289,3 +289,15 @@ def test_the_shared_model_stays_as_it_is_while_threads_remove_tokens(make_vit):
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert isinstance(vit.module.patch_drop, torch.nn.Identity) and not vit.module._forward_hooks
     assert all((tensor == before[name]).all() for name, tensor in vit.module.state_dict().items())
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int8, bool])
+def test_whole_numbers_that_are_no_bytes_are_refused(make_vit, kind):
+    """They were taken for floats from 0 to 1, and what covers them was of that scale."""
+    vit = make_vit()
+    pixels = pixels_of(vit).astype(kind)
+    with pytest.raises(TypeError, match=rf"bytes \(uint8\), or floats from 0 to 1, not {pixels.dtype}$"):
+        cover_patches(pixels, vit.grid, [0])
+    for fill in FILLS:
+        with pytest.raises(TypeError, match="pixels are bytes"):
+            logits_without_patches(vit, pixels, [(0,)], fill)
