@@ -52,7 +52,9 @@ def check_choice(what: str, choice: object, names: Iterable[str]) -> None:
 
 def warn_caller(told: str, kind: type[Warning]) -> None:
     """A warning at the line that called vitcore."""
-    libraries = tuple(str(Path(module.__file__ or "").parent) for name in ("vitcore", "torch") if (module := sys.modules.get(name)))
+    libraries = tuple(
+        f"{Path(module.__file__ or '').parent}{os.sep}" for name in ("vitcore", "torch") if (module := sys.modules.get(name))
+    )
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(libraries):
         frame, level = frame.f_back, level + 1

@@ -1,11 +1,13 @@
 """Errors in words: a library's error is a reason, a mistake of ours is called one, and a refusal says its own sentence."""
 
 import logging
+import sys
+from pathlib import Path
 
 import pytest
 
 from vitcore import errors, images, translation
-from vitcore.errors import RefusalError, first_error_line, model_misfit_reason, own_mistake_location, refusal_reason
+from vitcore.errors import RefusalError, first_error_line, model_misfit_reason, own_mistake_location, refusal_reason, warn_caller
 from vitcore.models.model_cards import ModelError
 
 OURS, THEIRS = str(errors.HERE / "grid.py"), "/site-packages/timm/grid.py"
@@ -36,6 +38,16 @@ def test_an_error_of_a_program_is_a_mistake_where_our_code_raised_it(source, cap
     theirs = raised(source, THEIRS)
     assert own_mistake_location(theirs) is None and refusal_reason(theirs) == first_error_line(theirs)
     assert model_misfit_reason(theirs) == "its parts do not fit together"
+
+
+@pytest.mark.parametrize("library", ["vitcore", "torch"])
+def test_a_warning_is_at_the_line_of_a_caller_whose_folder_has_a_longer_name(library):
+    """torchvision is not torch: its line is where vitcore was called."""
+    theirs, names = f"{Path(sys.modules[library].__file__).parent}_of_mine/call.py", {"warn_caller": warn_caller}
+    exec(compile("def call():\n    warn_caller('so', UserWarning)", theirs, "exec"), names)
+    with pytest.warns(UserWarning, match="so") as told:
+        names["call"]()
+    assert told[0].filename == theirs
 
 
 def test_a_librarys_error_that_says_something_is_told():
