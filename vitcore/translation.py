@@ -90,6 +90,9 @@ class _Forms(Formatter):
         if len(forms) == 1:
             written = str(super().format_field(value, spec))
             return written.replace("-", "−") if spec and isinstance(value, Real) else written
+        return self._form_of_count(value, forms)
+
+    def _form_of_count(self, value: Any, forms: list[str]) -> str:
         try:
             count = Decimal(str(value).replace(",", ""))
         except InvalidOperation:  # a place that is filled in later, by a chart's pointer

@@ -55,11 +55,15 @@ def register_heif_reader() -> None:
 
 def check_photo_dimensions(wide: int, high: int, name: str) -> None:
     """Raises: PhotoError, for a picture that is too large, too small or too narrow."""
+    if wide * high > MAX_PIXELS or min(wide, high) < MIN_SIDE_PX or max(wide, high) > MAX_ASPECT * min(wide, high):
+        raise _dimensions_error(wide, high, name)
+
+
+def _dimensions_error(wide: int, high: int, name: str) -> PhotoError:
     if wide * high > MAX_PIXELS:
-        raise PhotoError("{name} has {megapixels:.0f} megapixels; the limit is {most}.",
-                         name=name, megapixels=wide * high / 1e6, most=MAX_PIXELS // 10**6)  # fmt: skip
+        return PhotoError("{name} has {megapixels:.0f} megapixels; the limit is {most}.",
+                          name=name, megapixels=wide * high / 1e6, most=MAX_PIXELS // 10**6)  # fmt: skip
     size = {"name": name, "width": wide, "height": high}
     if min(wide, high) < MIN_SIDE_PX:
-        raise PhotoError("{name} is {width}×{height} px; both sides need at least {least} px.", **size, least=MIN_SIDE_PX)
-    if max(wide, high) > MAX_ASPECT * min(wide, high):
-        raise PhotoError("{name} is {width}×{height} px, more than {most} times longer than wide.", **size, most=MAX_ASPECT)
+        return PhotoError("{name} is {width}×{height} px; both sides need at least {least} px.", **size, least=MIN_SIDE_PX)
+    return PhotoError("{name} is {width}×{height} px, more than {most} times longer than wide.", **size, most=MAX_ASPECT)
