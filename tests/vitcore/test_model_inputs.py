@@ -15,10 +15,12 @@ import vitcore
 from tests.conftest import NORMALISE, TINY
 from vitcore.faithfulness.covered_recording import record_covered
 from vitcore.faithfulness.stability import stability_test
+from vitcore.forward.compare_models import common_photo
 from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.recording import AutocastWarning
 from vitcore.forward.recordings.model_inputs import UnclearInputsWarning
-from vitcore.images import PhotoError
+from vitcore.images import Crop, PhotoError, sharp_crop
+from vitcore.models.model_cards import ModelError
 from vitcore.tokens.words_and_photos import TextTower
 
 WHITE = Image.new("RGB", (40, 40), (230, 220, 210))
@@ -113,7 +115,7 @@ def test_bytes_over_255_are_told_where_the_normalisation_is_assumed(reader, nois
 
 def test_autocast_is_told(reader):
     vit, x = wrapped(**HALF), torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-    with torch.autocast("cpu", torch.bfloat16), pytest.warns(AutocastWarning, match="those of torch.bfloat16, not") as told:
+    with torch.autocast("cpu", torch.bfloat16), pytest.warns(AutocastWarning, match="the precision of torch.bfloat16") as told:
         found = reader(vit, x)
     assert 1e-4 < np.abs(found - vit.module(x).numpy()).max() < 0.1
     assert all(one.filename == __file__ for one in told)
@@ -218,6 +220,39 @@ def test_every_function_reads_arrays_of_the_model_s_own_size_alike(function):
     np.testing.assert_allclose(found(normalised(finer)), exact, atol=1e-5)
 
 
+@pytest.mark.parametrize("size", [(90, 60), (20, 24)], ids=["of a larger photo", "of a smaller one"])
+def test_the_box_of_a_model_input_is_of_its_own_picture(size, noise):
+    vit = with_crop(wrapped(**HALF), 0.8)
+    seen = vitcore.record(vit, noise(1, size)).model_input
+    again = vitcore.record(vit, seen)
+    np.testing.assert_array_equal(sharp_crop(again.photo, again.model_input, 32), seen.pixels)
+    both = vitcore.compare(*[vitcore.record_tokens(vit, seen) for _ in range(2)])
+    np.testing.assert_array_equal(common_photo(both, 32), seen.pixels)
+    assert again.plot("rollout") is not None
+
+
+def test_floats_that_round_to_the_same_bytes_are_different_photos():
+    vit, x = wrapped(**HALF), torch.randn(3, 32, 32, generator=torch.Generator().manual_seed(0))
+    near = x.clone()
+    near[0, 0, 0] += 1e-4
+    first, other = (vitcore.record(vit, one) for one in (x, near))
+    np.testing.assert_array_equal(first.model_input.pixels, other.model_input.pixels)
+    again = [vitcore.record(vit, one.model_input).photo.digest for one in (first, other)]
+    assert again == [first.photo.digest, other.photo.digest] and len(set(again)) == 2
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("function", OF_ONE_PHOTO)
+def test_a_model_input_of_another_size_or_that_is_called_otherwise_is_refused(function):
+    vit, run = wrapped(**HALF), OF_ONE_PHOTO[function]
+    larger, own = (Crop(np.full((side, side, 3), 90, np.uint8), (0, 0, side, side)) for side in (48, 32))
+    with pytest.raises(PhotoError, match=r"48×48 px, and the model's input is 32×32 px"):
+        run(vit, larger, larger)
+    for inputs, said in (("normalised", "not Crop"), ("tensor", "inputs is one of photos")):
+        with pytest.raises(ValueError, match=said):
+            run(vit, own, own, inputs=inputs)
+
+
 def test_what_is_changed_of_a_recording_of_floats_is_what_the_model_sees():
     """Covered patches and other light: of floats that are no bytes, too."""
     vit, x = wrapped(**HALF), torch.randn(3, 32, 32, generator=torch.Generator().manual_seed(0))
@@ -236,6 +271,10 @@ def test_inputs_of_five_bands(reader, colours, noise):
     assert vitcore.relevance(vit, x[0], "chefer").maps.shape == (4, 4)
     with pytest.raises(PhotoError, match=r"shape \(2, 5, 32, 32\), a batch: record_many takes batches"):
         vitcore.record(vit, x)
+    seen = vitcore.record(vit, x[0]).model_input
+    np.testing.assert_allclose(vitcore.record(vit, seen).logits, vit.module(x)[0], atol=1e-5)
+    with pytest.raises(ModelError, match="takes pictures of 5 bands"):
+        vitcore.record(vit, Crop(np.zeros((32, 32, 3), np.uint8), (0, 0, 32, 32)))
 
 
 @pytest.mark.filterwarnings("ignore::vitcore.forward.recordings.model_inputs.UnclearInputsWarning")
@@ -288,7 +327,7 @@ def test_several_photos_for_one_recording(tiny, noise):
         vitcore.record(tiny, noise(1), inputs="tensor")
     with pytest.raises(ValueError, match=r"normalised inputs are floats \(B, 3, 32, 32\), not Image"):
         vitcore.record(tiny, noise(1), inputs="normalised")
-    with pytest.raises(ValueError, match=r"pixels are of the model's input size, \(32, 32\), and these are \(40, 50\)"):
+    with pytest.raises(PhotoError, match=r"picture is 50×40 px, and the model's input is 32×32 px"):
         vitcore.record(tiny, noise(1, (50, 40)), inputs="pixels")
 
 

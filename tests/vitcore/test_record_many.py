@@ -1,6 +1,7 @@
 """Many photos in batches: each photo's numbers are `record`'s, memory stays bounded, and what can't be opened is named."""
 
 import gc
+import json
 import threading
 import time
 import warnings
@@ -148,7 +149,7 @@ def test_labels_stay_with_their_photos_where_a_loader_shuffles(make_vit, workers
     for data, read in (
         ([(one, place) for place, one in enumerate(x)], int),
         ([(one, f"photo {place}") for place, one in enumerate(x)], lambda label: int(label[6:])),
-        ([(one, torch.eye(7)[place]) for place, one in enumerate(x)], lambda label: label.index(1)), (dicts, int),
+        ([(one, torch.eye(7)[place]) for place, one in enumerate(x)], lambda label: int(label.argmax())), (dicts, int),
     ):  # fmt: skip
         loader = DataLoader(data, batch_size=3, shuffle=True, generator=torch.Generator().manual_seed(1))
         found = list(quiet(vit, loader, keep="logits", batch=2, workers=workers))
@@ -158,6 +159,22 @@ def test_labels_stay_with_their_photos_where_a_loader_shuffles(make_vit, workers
     alone = quiet(vit, [(Image.new("RGB", (40, 40)), "black"), Image.new("RGB", (40, 40))], keep="logits")
     assert [one.label for one in alone] == ["black", None]
     assert {one.label for one in quiet(vit, [(x, torch.tensor(3))], keep="logits")} == {None}
+
+
+def test_single_labels_are_python_s_numbers_and_arrays_stay_arrays(tiny, noise):
+    outline, masks = np.zeros((40, 40), np.uint8), torch.arange(8).reshape(2, 4)
+    given = [(noise(1), np.int64(3)), (noise(1), torch.tensor(4)), (noise(1), outline), (noise(1), masks[1])]
+    single, also, array, row = (one.label for one in quiet(tiny, given, keep="logits"))
+    assert json.dumps([single, also]) == "[3, 4]"
+    assert isinstance(array, np.ndarray) and array.shape == (40, 40)
+    assert isinstance(row, torch.Tensor) and row.untyped_storage().size() == 4 * 8, "not the whole batch's"
+
+
+def test_pixels_of_another_size_are_skipped_and_named(tiny, noise):
+    stream = quiet(tiny, [noise(i, size) for i, size in enumerate([(32, 32), (32, 40), (32, 32)])], keep="logits", inputs="pixels")
+    with pytest.warns(SkippedPhotosWarning, match="1 of 3 photos can't be opened and is skipped"):
+        assert [one.index for one in stream] == [0, 2]
+    assert stream.skipped[0].reason == "photo 1 is 32×40 px, and the model's input is 32×32 px."
 
 
 def test_batches_that_are_dicts(make_vit):

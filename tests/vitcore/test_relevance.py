@@ -278,7 +278,7 @@ def test_a_pool_of_tokens_is_where_relevance_begins(make_vit):
 def test_a_model_without_a_head_has_no_class(make_vit):
     vit = make_vit(num_classes=0)
     for method in OF_A_CLASS:
-        with pytest.raises(load_model.ModelError, match="no class to explain"):
+        with pytest.raises(load_model.ModelError, match="gives features, not classes"):
             relevance(vit, pixels_of(vit), method, inputs="pixels")
     assert relevance(vit, pixels_of(vit), "rollout", inputs="pixels").maps.shape == (4, 4)
 

@@ -115,15 +115,18 @@ class Recording:
     def _roll_out(
         self, run: Callable[..., NDArray], start: int | None, fusion: str, first_block: float = 0, **settings: Any
     ) -> NDArray:
-        if not len(self.distance_px):
-            raise ModelError("{name} does not attend over all patches of one grid in every block, so rollout is not defined "
-                             "for it.", name=self.model)  # fmt: skip
-        if fusion not in self.fused:
-            check_choice("fusion", fusion, HEAD_FUSIONS)
-            raise KeyError(f"heads were not fused by {fusion!r}: record(vit, image, fusions=[{fusion!r}]) does")
+        if not len(self.distance_px) or fusion not in self.fused:
+            raise self._rollout_refusal(fusion)
         first = layer_index(int(first_block), len(self.distance_px), "blocks") * self.steps if first_block else 0
         begin = self.pooling_weights if start is None else start
         return self.grid.to_map(run(self.fused[fusion], begin, prefix=self.grid.prefix, first_block=first, **settings))
+
+    def _rollout_refusal(self, fusion: str) -> Exception:
+        if not len(self.distance_px):
+            return ModelError("{name} does not attend over all patches of one grid in every block, so rollout is not defined "
+                              "for it.", name=self.model)  # fmt: skip
+        check_choice("fusion", fusion, HEAD_FUSIONS)
+        return KeyError(f"heads were not fused by {fusion!r}: record(vit, image, fusions=[{fusion!r}]) does")
 
 
 def record(
@@ -138,17 +141,15 @@ def record(
     bit-identical to a run that nobody watches; otherwise weights are computed once for both, linear layers are those that are
     faster on this CPU (`forward.onednn_linear`), and logits are within float32's rounding. `store="query_key"` holds fused
     heads in half precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from
-    which `query_key.recompute_heads` and `recompute_fused_heads` make the rest. `image` is a photo: a file, a
-    picture, an array (H, W, 3) or (3, H, W) of bytes or of floats from 0 to 1, resized and cropped by the model's own transform,
-    also where it has exactly the model's input size. Floats (3, H, W) of that size are taken as normalised, as that transform
-    makes them, unless they are bytes over 255 (see `recordings.model_inputs`). `inputs` says otherwise: "photos"; "pixels" of that
-    size, which are normalised alone; "normalised". The `model_input` of a recording is what the model sees.
+    which `query_key.recompute_heads` and `recompute_fused_heads` make the rest. `image` is a photo: a file, a picture, an array
+    (H, W, 3) or (3, H, W) of bytes or of floats from 0 to 1, resized and cropped by the model's own transform. Floats (3, H, W) of
+    the model's input size are normalised already, unless they are bytes over 255 (see `recordings.model_inputs`); a `Crop`, the
+    `model_input` of a recording, is what the model sees. `inputs` says it: "photos"; "pixels" of that size; "normalised".
     Warns: UnclearInputsWarning, where an array of that size could be several of these.
     Raises: TypeError, for what is no Vit or no photo; ValueError, for what there is not; PhotoError; ModelError.
     """
     check_vit(vit)
-    fusions = tuple(fusions)
-    for fusion in sorted({*fusions} - {*HEAD_FUSIONS}):
+    for fusion in sorted({*(fusions := tuple(fusions))} - {*HEAD_FUSIONS}):
         check_choice("fusion", fusion, HEAD_FUSIONS)
     if (wanted := has_any_layer(maps)) and not vit.is_global:
         raise ModelError(vit.why_undefined(say("attention of single heads")))
@@ -158,8 +159,7 @@ def record(
 
         opened = open_for_model(vit, image, inputs)
     else:
-        photo = open_photo(image, bands=vit.bands)
-        opened = photo, crop_for_model(photo.image, vit.transform, photo.bands)
+        opened = (photo := open_photo(image, bands=vit.bands)), crop_for_model(photo.image, vit.transform, photo.bands)
     return record_batch(vit, [opened], maps=blocks, fusions=fusions, exact=exact, store=store)[0]
 
 
@@ -198,10 +198,11 @@ def note_pass(vit: Vit) -> None:
     for tell in told_of_passes.get():
         tell(vit)
     if torch.is_autocast_enabled(vit.device.type):
-        told = say(
-            "torch.autocast is on: numbers are those of {kind}, not of float32.", kind=torch.get_autocast_dtype(vit.device.type)
-        )
-        warn_caller(told, AutocastWarning)
+        _warn_of_autocast(torch.get_autocast_dtype(vit.device.type))
+
+
+def _warn_of_autocast(kind: torch.dtype) -> None:
+    warn_caller(say("torch.autocast is on: numbers have the precision of {kind}.", kind=kind), AutocastWarning)
 
 
 def to_model_input(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> Tensor:

@@ -15,7 +15,7 @@ class Crop:
 
     pixels: NDArray[np.uint8]
     box: tuple[float, float, float, float]
-    bands: NDArray[np.float32] | None = None  # (H, W, C): of a photo of other than three bands, which the model sees instead
+    bands: NDArray[np.float32] | None = None  # (H, W, C): floats that the model sees instead, of other than three bands or no bytes
 
     @property
     def numbers(self) -> NDArray[np.uint8] | NDArray[np.float32]:

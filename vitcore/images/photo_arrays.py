@@ -80,11 +80,21 @@ def _bytes(values: NDArray, name: str) -> NDArray[np.uint8]:
         raise PhotoError(
             "{name} is an array of {kind}: a photo is of uint8, or of floats from 0 to 1.", name=name, kind=values.dtype
         )
-    low, high = float(values.min()), float(values.max())
-    if not (low >= 0 and high <= 1):  # NaN is neither
-        raise PhotoError("{name} has values from {low:.3g} to {high:.3g}: floats of a photo are from 0 to 1, not normalised.",
-                         name=name, low=low, high=high)  # fmt: skip
+    check_float_range(values, name)
     return nearest_bytes(values.astype(np.float64))
+
+
+def check_float_range(values: NDArray, name: str, input_shape: tuple[int, ...] | None = None) -> None:
+    """Raises: PhotoError, for floats that are not from 0 to 1; where normalised ones are taken, too, it names their shape."""
+    if values.dtype.kind != "f" or not values.size or (values.min() >= 0 and values.max() <= 1):  # NaN is neither
+        return
+    facts = {"name": name, "low": float(values.min()), "high": float(values.max())}
+    if input_shape in (None, values.shape):
+        raise PhotoError(
+            "{name} has values from {low:.3g} to {high:.3g}: floats of a photo are from 0 to 1, not normalised.", **facts
+        )
+    raise PhotoError("{name} has values from {low:.3g} to {high:.3g}: floats of a photo are from 0 to 1, and normalised ones of "
+                     "shape {wanted}, not {given}.", **facts, wanted=input_shape, given=values.shape)  # fmt: skip
 
 
 def nearest_bytes(values: NDArray) -> NDArray[np.uint8]:

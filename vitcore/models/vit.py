@@ -189,7 +189,7 @@ def check_observed_calls(vit: Vit, calls: int) -> None:
 
 def no_classes_error(vit: Vit) -> ModelError:
     """The refusal of a question that needs a class, for a model that gives features."""
-    return ModelError("{name} has no classification head, so it has no class to explain.", name=vit.display_name)
+    return ModelError("{name} has no classification head: it gives features, not classes.", name=vit.display_name)
 
 
 def check_classes(vit: Vit) -> None:

@@ -17,7 +17,7 @@ from vitcore.figures.theme_colours import file_to_data_uri
 from vitcore.translation import percent, say
 
 COPIED = re.compile(r"(<script.*?</script>|<style.*?</style>|<code.*?</code>)", re.DOTALL)  # numbers and commands
-SPACE_BEFORE_PERCENT = re.compile(r" %(?<=\d %)")  # where no line may break; it begins with letters, which are found fast
+SPACE_BEFORE_PERCENT = re.compile(r" %(?<=\d %)")  # where no line may break; it begins with fixed characters, which are found fast
 REPORT_FOLDER = Path(__file__).parent
 
 

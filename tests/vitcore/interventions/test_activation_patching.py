@@ -102,5 +102,5 @@ def test_what_can_t_be_asked(make_vit):
     with pytest.raises(ValueError, match="one photo to one other"):
         vitcore.activation_patching(vit, torch.cat([x, other]), other)
     features = make_vit(num_classes=0)
-    with pytest.raises(ModelError, match="no class to explain"):
+    with pytest.raises(ModelError, match="gives features, not classes"):
         vitcore.activation_patching(features, inputs_for(features, 1), inputs_for(features, 1, 1))

@@ -93,7 +93,7 @@ def test_a_name_of_two_classes_and_a_model_without_classes(shipped, make_vit):
         class_index(shipped, "crane")
     assert class_index(shipped, "tabby") == 281 == class_index(shipped, "Tabby")
     features = make_vit(num_classes=0)
-    with pytest.raises(ModelError, match="no class to explain"):
+    with pytest.raises(ModelError, match="gives features, not classes"):
         vitcore.head_ablation(features, inputs_for(features))
 
 

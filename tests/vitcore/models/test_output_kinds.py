@@ -197,5 +197,5 @@ def test_a_module_in_memory_is_told_what_its_logits_mean(noise):
     assert vitcore.wrap(one, labels=["malignant"], **NORMALISE, output="sigmoid").assumed.keys() == {"crop", "interpolation"}
     with pytest.raises(ValueError, match="output is one of softmax, sigmoid, not 'logits'"):
         vitcore.wrap(module, output="logits")
-    with pytest.raises(ModelError, match="class"):
+    with pytest.raises(ModelError, match="gives features, not classes"):
         vitcore.wrap(timm_vit(num_classes=0), output="sigmoid")

@@ -42,8 +42,15 @@ from vitcore.images import (
     photo_from_image,
     photos_in_folder,
 )
-from vitcore.images.photo_arrays import as_numpy, is_numpy_or_torch, nearest_bytes, not_finite_error, several_photos_error
-from vitcore.models.vit import Vit
+from vitcore.images.photo_arrays import (
+    as_numpy,
+    check_float_range,
+    is_numpy_or_torch,
+    nearest_bytes,
+    not_finite_error,
+    several_photos_error,
+)
+from vitcore.models.vit import Vit, check_bands
 from vitcore.translation import say
 
 WHOLE_BYTE = 0.01  # of 255: how near a float that was made of bytes is to them again
@@ -86,16 +93,14 @@ def _input_kind(vit: Vit, source: Any, inputs: InputKind | None = None) -> Input
     proven = all(as_photo) and len(set[int]().union(*as_photo)) >= PROVING_BYTES
     if proven and not as_input:
         if "normalise" in vit.assumed:  # a model may have learned of such floats as they are
-            warn_caller(say("{name} was given bytes over 255, which are taken as photos and normalised as is assumed. "
-                              "inputs=\"photos\" or inputs=\"normalised\" says what they are.",
-                            name=vit.display_name), UnclearInputsWarning)  # fmt: skip
+            _warn(vit, say("{name} was given bytes over 255, which are taken as photos and normalised as is assumed. "
+                           "inputs=\"photos\" or inputs=\"normalised\" says what they are."))  # fmt: skip
         _warn_of_crop(vit, source)
         return "photos"
     same = not any(vit.mean) and all(one == 1 for one in vit.std)  # a normalisation that changes nothing
     if not same and (not as_input or (all(as_photo) and not proven)):
-        warn_caller(say("{name} was given floats from 0 to 1 of its own input size, which are taken as normalised. "
-                          "inputs=\"photos\" or inputs=\"normalised\" says what they are.",
-                        name=vit.display_name), UnclearInputsWarning)  # fmt: skip
+        _warn(vit, say("{name} was given floats from 0 to 1 of its own input size, which are taken as normalised. "
+                       "inputs=\"photos\" or inputs=\"normalised\" says what they are."))  # fmt: skip
     return "normalised"
 
 
@@ -105,46 +110,52 @@ def _warn_of_crop(vit: Vit, source: Any) -> None:
     if not is_numpy_or_torch(source) or source.ndim < 2 or size not in (tuple(source.shape[-3:-1]), tuple(source.shape[-2:])):
         return
     if crop_box(size[::-1], vit.transform) != (0, 0, *size[::-1]):
-        warn_caller(say("{name} was given pixels of its own input size, which are taken as photos, resized and cropped. "
-                          "inputs=\"pixels\" leaves them as they are, and inputs=\"photos\" says that they are photos.",
-                          name=vit.display_name), UnclearInputsWarning)  # fmt: skip
+        _warn(vit, say("{name} was given pixels of its own input size, which are taken as photos, resized and cropped. "
+                       "inputs=\"pixels\" leaves them as they are, and inputs=\"photos\" says that they are photos."))  # fmt: skip
+
+
+def _warn(vit: Vit, told: str) -> None:
+    warn_caller(told.format(name=vit.display_name), UnclearInputsWarning)
 
 
 def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | None = None) -> tuple[Photo, Crop]:
-    """A photo and its crop; of what the model sees already both are its picture. Raises: PhotoError; ValueError; TypeError."""
+    """A photo and its crop; of what the model sees already both are its picture.
+
+    Raises: PhotoError; ValueError; TypeError; ModelError, for a crop of another number of bands.
+    """
+    called = name or say("The photo")
     if is_numpy_or_torch(source) and source.ndim > 3:
-        raise several_photos_error(source, name or say("The photo"))
+        raise several_photos_error(source, called)
     if isinstance(source, list | tuple):
         raise TypeError("a photo is one path, picture or array, not several: record_many takes several")
-    if isinstance(source, Crop):
-        photo = photo_from_image(Image.fromarray(source.pixels), name or "picture")
-        return replace(photo, bands=source.bands), source
     kind = _input_kind(vit, source, inputs)
+    if isinstance(source, Crop):
+        check_bands(vit, source.numbers.shape[-1])
+        wide, high = _check_input_size(vit, source.pixels.shape[1::-1], called)
+        if source.bands is not None:
+            return _photo_from_floats(vit, source.bands.transpose(2, 0, 1), name or "picture")
+        photo = photo_from_image(Image.fromarray(source.pixels), name or "picture")
+        return photo, replace(source, box=(0.0, 0.0, float(wide), float(high)))  # of this photo, not of the one it was cut from
     if kind == "normalised":
         return _photo_from_floats(vit, _without_colours(vit, as_numpy(source)), name or "picture")
-    _check_range(vit, source, name or say("The photo"))
+    if is_numpy_or_torch(source) and source.ndim == vit.bands == 3:
+        check_float_range(as_numpy(source), called, (3, *vit.grid.image_px))
     photo = open_photo(source, name, vit.bands)
     if kind == "photos":
         return photo, crop_for_model(photo.image, vit.transform, photo.bands)
-    wide, high = photo.image.size
-    if (high, wide) != vit.grid.image_px:
-        raise ValueError(f"pixels are of the model's input size, {vit.grid.image_px}, and these are {(high, wide)}")
+    wide, high = _check_input_size(vit, photo.image.size, photo.name)
     values = as_numpy(source) if is_numpy_or_torch(source) else np.zeros(0)
     if values.dtype.kind == "f" and values.ndim == vit.bands == 3 and 3 in (values.shape[0], values.shape[-1]):
         return _photo_from_floats(vit, values if values.shape[0] == 3 else values.transpose(2, 0, 1), photo.name)
     return photo, Crop(np.asarray(photo.image), (0, 0, wide, high), photo.bands)
 
 
-def _check_range(vit: Vit, source: Any, name: str) -> None:
-    """Raises: PhotoError, for an array of floats that is no photo by its values and no model input by its shape."""
-    values = as_numpy(source) if is_numpy_or_torch(source) and source.ndim == vit.bands == 3 else np.zeros(0)
-    if values.dtype.kind != "f" or not values.size or _has_model_input_shape(vit, source):
-        return
-    low, high = float(values.min()), float(values.max())
-    if low < 0 or high > 1:
-        raise PhotoError("{name} has values from {low:.3g} to {high:.3g}: floats of a photo are from 0 to 1, "
-                         "and normalised ones of shape {wanted}, not {given}.",
-                         name=name, low=low, high=high, wanted=(3, *vit.grid.image_px), given=values.shape)  # fmt: skip
+def _check_input_size(vit: Vit, size: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """A (width, height), if it is that of the model's input. Raises: PhotoError."""
+    if size != vit.grid.image_px[::-1]:
+        raise PhotoError("{name} is {wide}×{high} px, and the model's input is {input_wide}×{input_high} px.", name=name,
+                         wide=size[0], high=size[1], input_wide=vit.grid.image_px[1], input_high=vit.grid.image_px[0])  # fmt: skip
+    return size
 
 
 def _photo_from_floats(vit: Vit, values: NDArray, name: str) -> tuple[Photo, Crop]:
@@ -218,7 +229,7 @@ def split_batches(vit: Vit, photos: Any, inputs: InputKind | None) -> Iterator[t
         if not (is_numpy_or_torch(first) and first.ndim == 4):
             first, labels = (first,), (labels,)
         for one, label in zip(first, repeat(None) if labels is None else labels, strict=False):
-            yield one, said or (kind if of_floats else "photos"), label.tolist() if is_numpy_or_torch(label) else label
+            yield one, said or (kind if of_floats else "photos"), _own_label(label)
 
 
 def _pictures_of_item(item: Any, inputs: InputKind | None) -> tuple[Any, InputKind | None, Any]:
@@ -234,6 +245,13 @@ def _pictures_of_item(item: Any, inputs: InputKind | None) -> tuple[Any, InputKi
     values = item["pixel_values"]
     values = values if is_numpy_or_torch(values) else np.stack([as_numpy(one) for one in values])
     return values, inputs or "normalised", _labels_of(values, item.get("labels", item.get("label")))
+
+
+def _own_label(label: Any) -> Any:
+    """A single number as Python's; an array or tensor as a copy, else one photo's row would hold its whole batch."""
+    if getattr(label, "ndim", 1) == 0:
+        return label.item()
+    return label.clone() if isinstance(label, Tensor) else label.copy() if isinstance(label, np.ndarray) else label
 
 
 def _labels_of(pictures: Any, labels: Any) -> Any:

@@ -49,7 +49,7 @@ class PhotoNumbers:
     index: int  #: its place among the photos, from 0
     name: str
     notes: tuple[str, ...]  #: what was changed to open it
-    label: Any  #: what a DataLoader, or a pair (photo, label), has beside it, a tensor's numbers as Python's; else None
+    label: Any  #: what a DataLoader, or a pair (photo, label), has beside it; a single number is Python's; else None
     kept: Mapping[str, Any] = field(repr=False)
 
     def __dir__(self) -> list[str]:
