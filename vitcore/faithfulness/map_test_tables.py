@@ -39,15 +39,15 @@ def deletion_csv(results: Iterable[PhotoDeletion], made_by: str) -> str:
         for name, curve in one.curves.items():
             row = dict(zip(CURVE, map(_numbers, (curve.shares, curve.strongest_first, curve.weakest_first)), strict=True))
             written = _curve({**row, "target": str(curve.target), "fill": one.fill})
-            rows.append((one.photo, one.label, one.fill, name, _number(written.deletion), _number(written.insertion),
-                         _number(one.places.get(name, np.nan)), curve.target, *row.values()))  # fmt: skip
-    return _table(DELETION, rows, made_by)
+            rows.append((one.photo, one.label, one.fill, name, number_for_csv(written.deletion), number_for_csv(written.insertion),
+                         number_for_csv(one.places.get(name, np.nan)), curve.target, *row.values()))  # fmt: skip
+    return table_as_csv(DELETION, rows, made_by)
 
 
 def read_deletion_csv(text: str) -> list[PhotoDeletion]:
     """What `deletion_csv` wrote, in its order."""
     found: dict[tuple[str, str, str], list[dict[str, str]]] = {}
-    for row in _rows(text):
+    for row in rows_of_csv(text):
         found.setdefault((row["photo"], row["class"], row["fill"]), []).append(row)
     return [
         PhotoDeletion(photo=photo, label=label, fill=fill, curves={row["method"]: _curve(row) for row in rows},
@@ -59,14 +59,14 @@ def read_deletion_csv(text: str) -> list[PhotoDeletion]:
 def randomisation_csv(tests: Mapping[str, Mapping[str, RandomisationTest]], made_by: str) -> str:
     """One row for each photo and method: rank correlation after each part of the model is random, from the classifier down."""
     parts = next(iter(next(iter(tests.values())).values())).parts
-    rows = [(photo, name, *map(_number, test.correlations)) for photo, one in tests.items() for name, test in one.items()]
-    return _table(("photo", "method", *parts), rows, made_by)
+    rows = [(photo, name, *map(number_for_csv, test.correlations)) for photo, one in tests.items() for name, test in one.items()]
+    return table_as_csv(("photo", "method", *parts), rows, made_by)
 
 
 def read_randomisation_csv(text: str) -> dict[str, dict[str, RandomisationTest]]:
     """What `randomisation_csv` wrote: tests by photo and method."""
     found: dict[str, dict[str, RandomisationTest]] = {}
-    for row in _rows(text):
+    for row in rows_of_csv(text):
         parts = tuple(row)[2:]
         values = np.array([_value(row[part]) for part in parts])
         found.setdefault(row["photo"], {})[row["method"]] = RandomisationTest(parts=parts, correlations=values)
@@ -76,18 +76,18 @@ def read_randomisation_csv(text: str) -> dict[str, dict[str, RandomisationTest]]
 def stability_csv(tests: Mapping[str, StabilityTest], made_by: str) -> str:
     """One row for each photo and method: rank correlation with the map of the changed photo, and of another class."""
     rows = [
-        (photo, name, *(_number(values[change]) for change in (*CHANGES, CLASS)), test.target, test.other,
-         *(_number(test.probabilities[change]) for change in PROBABILITIES))
+        (photo, name, *(number_for_csv(values[change]) for change in (*CHANGES, CLASS)), test.target, test.other,
+         *(number_for_csv(test.probabilities[change]) for change in PROBABILITIES))
         for photo, test in tests.items() for name, values in test.correlations.items()
     ]  # fmt: skip
-    return _table(STABILITY, rows, made_by)
+    return table_as_csv(STABILITY, rows, made_by)
 
 
 def read_stability_csv(text: str) -> dict[str, StabilityTest]:
     """What `stability_csv` wrote: tests by photo."""
     correlations: dict[str, dict[str, dict[str, float]]] = {}
     last: dict[str, dict[str, str]] = {}
-    for row in _rows(text):
+    for row in rows_of_csv(text):
         last[row["photo"]] = row
         correlations.setdefault(row["photo"], {})[row["method"]] = {change: _value(row[change]) for change in (*CHANGES, CLASS)}
     return {
@@ -101,11 +101,11 @@ def plausibility_csv(scores: Sequence[PlausibilityScore], made_by: str) -> str:
     """One row for each method: mean and 95 % interval of pixel AUC, pointing and mass."""
     names = [column for measure in MEASURES for column in (measure, f"{measure}_low", f"{measure}_high")]
     rows = [
-        (score.name, len(score.values), *(_number(value) for measure in MEASURES
+        (score.name, len(score.values), *(number_for_csv(value) for measure in MEASURES
                                           for value in (score.mean(measure), *score.interval(measure))))
         for score in scores
     ]  # fmt: skip
-    return _table(("method", "photos", *names), rows, made_by)
+    return table_as_csv(("method", "photos", *names), rows, made_by)
 
 
 def read_plausibility_csv(text: str) -> dict[str, PlausibilityMeans]:
@@ -115,7 +115,7 @@ def read_plausibility_csv(text: str) -> dict[str, PlausibilityMeans]:
             int(row["photos"]), {measure: float(row[measure]) for measure in MEASURES},
             {measure: (float(row[f"{measure}_low"]), float(row[f"{measure}_high"])) for measure in MEASURES},
         )
-        for row in _rows(text)
+        for row in rows_of_csv(text)
     }  # fmt: skip
 
 
@@ -124,7 +124,8 @@ def command_of_table(text: str) -> str:
     return text.partition("\n")[0].removeprefix("# ")
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[object]], made_by: str) -> str:
+def table_as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]], made_by: str) -> str:
+    """A table below what made it."""
     file = io.StringIO()
     file.write(f"# {made_by}\n")
     out = csv.writer(file, lineterminator="\n")
@@ -133,7 +134,8 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[object]], made_by: st
     return file.getvalue()
 
 
-def _rows(text: str) -> Iterator[dict[str, str]]:
+def rows_of_csv(text: str) -> Iterator[dict[str, str]]:
+    """The rows of such a table, each by its columns."""
     return csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
 
 
@@ -142,7 +144,8 @@ def _curve(row: Mapping[str, str]) -> DeletionCurve:
     return DeletionCurve(shares=shares, strongest_first=first, weakest_first=last, target=int(row["target"]), fill=row["fill"])
 
 
-def _number(value: float) -> str:
+def number_for_csv(value: float) -> str:
+    """To four places; "" for what is not defined."""
     return "" if np.isnan(value) else f"{value:.4f}"
 
 

@@ -5,8 +5,6 @@ patch is taken whole. The best of several segments is chosen by the outline, and
 all that there are: a map has more tries than segments have. One object and the foreground are taken as they are.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -15,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from vitcore.faithfulness.map_test_tables import number_for_csv, rows_of_csv, table_as_csv
 from vitcore.faithfulness.method_maps import MIDDLE, method_maps
 from vitcore.faithfulness.photo_masks import PhotoWithMask, record_with_masks, with_whole_photo_transform
 from vitcore.faithfulness.plausibility import bootstrap_interval
@@ -33,8 +32,8 @@ class SegmentIou(NamedTuple):
 
     model: str
     name: str  #: "kmeans", "normalised_cut", "foreground", or of `MAPS`
-    layer: int  #: whose tokens were grouped
-    segment_count: int  #: segments, of which the best is taken
+    layer: int | None  #: whose tokens were grouped; None of a map
+    segment_count: int | None  #: segments, of which the best is taken, at most; None of what is taken as it is, and of maps
     photos: int
     iou: float
     low: float  #: of its 95 % interval, by bootstrap over photos
@@ -88,38 +87,38 @@ def segment_ious(
     if not rows:
         raise ValueError("no mask covers a part of its photo")
     found = []
-    for name in rows[0]:
-        values = np.array([row[name] for row in rows])
-        facts = vit.name, name, chosen % vit.blocks, count, len(rows)
+    most = min(count, max(made for _, made in rows))
+    for name in rows[0][0]:
+        values = np.array([row[name] for row, _ in rows])
+        facts = vit.name, name, None if name in MAPS else chosen % vit.blocks, most if name == "kmeans" else None, len(rows)
         found.append(SegmentIou(*facts, float(values.mean()), *bootstrap_interval(values, seed)))
     return found
 
 
-def _of_photo(vit: Vit, rec: Recording, masked: OutlinedPatches, kind: str, layer: int, count: int, seed: int) -> dict[str, float]:
+def _of_photo(
+    vit: Vit, rec: Recording, masked: OutlinedPatches, kind: str, layer: int, count: int, seed: int
+) -> tuple[dict[str, float], int]:
+    """The IoU of each region, and how many patches there are to group."""
     tokens = patch_tokens(vit, to_model_input(vit, rec.model_input.pixels), kind, [layer], inputs="normalised")
+    kept = int((~tokens.left_out).sum())
     found = {
-        "kmeans": masked.best_segment_iou(segments(tokens, count=min(count, vit.grid.patches), seed=seed)[0]),
+        "kmeans": masked.best_segment_iou(segments(tokens, count=min(count, kept), seed=seed)[0]),
         "normalised_cut": float(masked.iou((segments(tokens, method="normalised_cut")[:1] == 1).astype(float))[0]),
         "foreground": float(masked.iou(pca(tokens).foreground()[:1].astype(float))[0]),
     }
-    return found | {name: masked.best_threshold_iou(heat.ravel()) for name, heat in method_maps(vit, rec, MAPS).items()}
+    return found | {name: masked.best_threshold_iou(heat.ravel()) for name, heat in method_maps(vit, rec, MAPS).items()}, kept
 
 
 def segment_iou_csv(rows: Sequence[SegmentIou], made_by: str) -> str:
     """The shares as a table, below what made it."""
-    file = io.StringIO()
-    file.write(f"# {made_by}\n")
-    out = csv.writer(file, lineterminator="\n")
-    out.writerow(SegmentIou._fields)
-    out.writerows([*row[:5], *(f"{value:.4f}" for value in row[5:])] for row in rows)
-    return file.getvalue()
+    return table_as_csv(SegmentIou._fields, [(*row[:5], *map(number_for_csv, row[5:])) for row in rows], made_by)
 
 
 def read_segment_iou_csv(text: str) -> list[SegmentIou]:
     """What `segment_iou_csv` wrote."""
-    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
     return [
-        SegmentIou(row["model"], row["name"], int(row["layer"]), int(row["segment_count"]), int(row["photos"]),
+        SegmentIou(row["model"], row["name"], int(row["layer"]) if row["layer"] else None,
+                   int(row["segment_count"]) if row["segment_count"] else None, int(row["photos"]),
                    float(row["iou"]), float(row["low"]), float(row["high"]))
-        for row in rows
+        for row in rows_of_csv(text)
     ]  # fmt: skip

@@ -223,6 +223,10 @@ def test_the_verb_writes_tables_that_say_the_same_as_its_json(named, masked_phot
     assert [row.iou for row in ious] == pytest.approx([row["iou"] for row in found["segments"]], abs=1e-4) and len(ious) == 5
     assert {file.name for file in (masked_photos / "out").iterdir()} >= {"ranking.png", "weights.png", "0-mean-insertion.png",
            "plausibility.csv", "stability.csv", "weights.csv"}  # fmt: skip
+    masks = ["test", "--masks", str(masked_photos), "--json", "--methods", "rollout", "--tests"]
+    assert main([*masks, "plausibility"]) == 0 and "segments" not in json.loads(capsys.readouterr().out)
+    assert main([*masks, "segments"]) == 0 and "plausibility" not in json.loads(capsys.readouterr().out)
+    assert main([*masks, "deletion"]) == 2 and "name one of plausibility, segments in --tests" in capsys.readouterr().err
     assert main(["test", str(masked_photos / "images/0.png"), "--tests", "deletion", "--methods", "middle,rollout"]) == 0
     said = capsys.readouterr().out
     assert "mean IoU" not in said and "Best on one photo (patches removed)" in said and "middle of the picture" in said

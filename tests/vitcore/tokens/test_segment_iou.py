@@ -11,6 +11,7 @@ import vitcore
 from vitcore.assets import asset_path
 from vitcore.faithfulness.photo_masks import photos_with_masks, with_whole_photo_transform
 from vitcore.models.model_cards import DEFAULT_MODEL
+from vitcore.tokens import segment_iou
 from vitcore.tokens.segment_iou import OutlinedPatches, read_segment_iou_csv, segment_iou_csv, segment_ious
 from vitcore.tokens.segments import segments
 
@@ -44,7 +45,7 @@ def test_ious_are_scikit_learns(shape):
     assert masked.best_threshold_iou(labels.ravel()) == pytest.approx(max(above), abs=1e-12)
 
 
-def test_segments_of_photos_with_outlines(make_vit, tmp_path):
+def test_segments_of_photos_with_outlines(make_vit, tmp_path, monkeypatch):
     """Mean over photos, of the segments that `segments` gives; the table comes back as it went."""
     vit = replace(make_vit(img_size=(32, 64)), labels=tuple("abcdefghij"))
     for name in ("images", "masks"):
@@ -54,14 +55,30 @@ def test_segments_of_photos_with_outlines(make_vit, tmp_path):
         Image.fromarray(np.uint8([[255] * 24 + [0] * 40] * 32)).save(tmp_path / f"masks/{i}.png")
     rows = segment_ious(vit, photos_with_masks(tmp_path), layer=-1, count=3)
     assert [row.name for row in rows] == ["kmeans", "normalised_cut", "foreground", "rollout", "middle"]
-    assert all(row.photos == 2 and row.layer == vit.blocks - 1 and row.low <= row.iou <= row.high for row in rows)
+    assert all(row.photos == 2 and row.low <= row.iou <= row.high for row in rows)
+    assert [row.layer for row in rows] == [vit.blocks - 1] * 3 + [None] * 2, "maps are of no one layer"
+    assert [row.segment_count for row in rows] == [3] + [None] * 4
     mask = np.zeros((vit.grid.rows, vit.grid.cols), bool)
     mask[:, : vit.grid.cols * 24 // 64] = True
-    each = []
+    each, inside, seen = [], mask.ravel(), with_whole_photo_transform(vit)
     for i in range(2):
-        labels = segments(vitcore.patch_tokens(with_whole_photo_transform(vit), tmp_path / f"images/{i}.png"), count=3)[0]
-        each.append(max(jaccard_score(mask.ravel(), labels == one) for one in range(3)))
-    assert rows[0].iou == pytest.approx(np.mean(each))
+        photo = tmp_path / f"images/{i}.png"
+        tokens, rollout = vitcore.patch_tokens(seen, photo), vitcore.record(seen, photo).rollout().ravel()
+        labels = segments(tokens, count=3)[0]
+        each.append([
+            max(jaccard_score(inside, labels == one) for one in range(3)),
+            jaccard_score(inside, segments(tokens, method="normalised_cut")[0] == 1),
+            jaccard_score(inside, vitcore.pca(tokens).foreground()[0]),
+            max(jaccard_score(inside, rollout >= one) for one in rollout),
+        ])  # fmt: skip
+    assert [row.iou for row in rows[:4]] == pytest.approx(np.mean(each, 0))
+    few = segment_ious(vit, photos_with_masks(tmp_path), layer=-1, count=vit.grid.patches + 1)
+    assert few[0].segment_count == vit.grid.patches, "as many as there were to make"
+    some = replace(tokens, left_out=np.arange(vit.grid.patches)[None] < 2)
+    monkeypatch.setattr(segment_iou, "patch_tokens", lambda *_, **__: some)
+    few = segment_ious(vit, photos_with_masks(tmp_path), layer=-1, count=vit.grid.patches)
+    assert few[0].segment_count == vit.grid.patches - 2, "those left out make none"
+    monkeypatch.undo()
     back = read_segment_iou_csv(segment_iou_csv(rows, "made so"))
     assert [row[:5] for row in back] == [row[:5] for row in rows] and back[0].iou == pytest.approx(rows[0].iou, abs=1e-4)
     Image.fromarray(np.zeros((32, 64), np.uint8)).save(tmp_path / "masks/0.png")

@@ -12,7 +12,7 @@ from vitcore.cli.model_flags import add_device_flags, load_from_flags
 from vitcore.cli.photos import UsageError
 from vitcore.models.model_cards import DEFAULT_MODEL
 
-TESTS = ("deletion", "weights", "stability")
+TESTS = (*run_tests.PHOTO_TESTS, *run_tests.MASK_TESTS)
 
 
 def add_test_verb(verbs: Any) -> None:
@@ -49,6 +49,9 @@ def _run_test_verb(args: argparse.Namespace) -> None:
         raise UsageError("--orders is 0 or more.")
     if args.resume and not args.csv:
         raise UsageError("--resume goes on with the tables of --csv FOLDER.")
+    for given, tests in ((args.photo, run_tests.PHOTO_TESTS), (args.masks, run_tests.MASK_TESTS)):
+        if given and not set(tests) & set(args.tests):
+            raise UsageError(f"name one of {', '.join(tests)} in --tests, too.")
     vit = load_from_flags(args)
     found = run_tests.run_tests_on_photos(vit, args) if args.photo else run_tests.MapTestResults()
     if args.masks:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
     from vitcore.tokens.segment_iou import SegmentIou
 
+PHOTO_TESTS, MASK_TESTS = ("deletion", "weights", "stability"), ("plausibility", "segments")
 COMMAND = "vitcore test {photos} --model {model} --tests {tests}{methods} --fill {fill} --orders {orders} --seed {seed}"
 
 
@@ -82,7 +83,7 @@ def _found_before(args: argparse.Namespace, names: list[str]) -> MapTestResults:
         "stability": map_test_tables.read_stability_csv,
     }
     tables: dict[str, Any] = {}
-    for test in args.tests:
+    for test in _photo_tests(args):
         file = args.csv / f"{test}.csv"
         text = file.read_text(encoding="utf-8") if file.is_file() else ""
         if text and map_test_tables.command_of_table(text) != _command(args):
@@ -132,22 +133,30 @@ def _run_on_one(vit: Vit, rec: Recording, name: str, args: argparse.Namespace, f
 
 
 def score_against_masks(vit: Vit, args: argparse.Namespace, found: MapTestResults) -> None:
-    """How well maps, and segments of patch tokens, agree with the outlines in `args.masks`; a model without segments says so."""
+    """How well maps, or segments of patch tokens, agree with the outlines in `args.masks`, as `args.tests` says.
+
+    A model without segments says so. Raises: PhotoError; ModelError; ValueError, where no outline covers a part of its photo.
+    """
     from tqdm import tqdm
 
     from vitcore.faithfulness.method_maps import MAPS
     from vitcore.faithfulness.photo_masks import photos_with_masks
     from vitcore.faithfulness.plausibility import plausibility_scores
+    from vitcore.interventions.activation_sites import check_activations_defined
     from vitcore.models.model_cards import ModelError
     from vitcore.tokens.segment_iou import segment_ious
 
     _expect_incomplete()
     photos = photos_with_masks(args.masks)
-    found.plausibility = plausibility_scores(vit, tqdm(photos, unit="photo", file=sys.stderr), args.methods or MAPS)
-    try:
-        found.segments = segment_ious(vit, tqdm(photos, unit="photo", file=sys.stderr), seed=args.seed)
-    except ModelError as error:
-        print(error, file=sys.stderr)
+    if "plausibility" in args.tests:
+        found.plausibility = plausibility_scores(vit, tqdm(photos, unit="photo", file=sys.stderr), args.methods or MAPS)
+    if "segments" in args.tests:
+        try:
+            check_activations_defined(vit)
+        except ModelError as error:
+            print(error, file=sys.stderr)
+        else:
+            found.segments = segment_ious(vit, tqdm(photos, unit="photo", file=sys.stderr), seed=args.seed)
 
 
 def write_test_tables(results: MapTestResults, args: argparse.Namespace) -> None:
@@ -163,9 +172,9 @@ def write_test_tables(results: MapTestResults, args: argparse.Namespace) -> None
         tables["deletion"] = map_test_tables.deletion_csv(results.deletion, command) if results.deletion else ""
         tables["weights"] = map_test_tables.randomisation_csv(results.weights, command) if results.weights else ""
         tables["stability"] = map_test_tables.stability_csv(results.stability, command) if results.stability else ""
-    if results.plausibility:
+    if args.masks:
         command = f"vitcore test --masks {args.masks.name} --model {args.model}"
-        tables["plausibility"] = map_test_tables.plausibility_csv(results.plausibility, command)
+        tables["plausibility"] = map_test_tables.plausibility_csv(results.plausibility, command) if results.plausibility else ""
         tables["segments"] = segment_iou_csv(results.segments, command) if results.segments else ""
     for name, text in tables.items():
         if text:
@@ -178,9 +187,13 @@ def _command(args: argparse.Namespace) -> str:
 
     photos = " ".join(one.name if one.is_absolute() else one.as_posix() for one in args.photo)
     methods = "" if args.methods == MAPS else f" --methods {','.join(args.methods)}"
-    tests, fill = ",".join(args.tests), ",".join(args.fill)
+    tests, fill = ",".join(_photo_tests(args)), ",".join(args.fill)
     return COMMAND.format(photos=photos, model=args.model, tests=tests, methods=methods, fill=fill, orders=args.orders,
                           seed=args.seed)  # fmt: skip
+
+
+def _photo_tests(args: argparse.Namespace) -> list[str]:
+    return [test for test in args.tests if test in PHOTO_TESTS]
 
 
 def write_test_charts(results: MapTestResults, out: Path) -> None:
