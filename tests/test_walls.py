@@ -154,7 +154,8 @@ ROOMS = dict.fromkeys(NOTHING, "") | {  # what each may import of vitcore, and n
         "models.checkpoint_inspection models.embeddings models.formats models.hub_ids_and_weights models.hub_folder "
         "models.local_files models.model_cards models.torchvision_ops models.vit probabilities translation",
     "models/local_files.py":
-        "architectures.build_model architectures.classifier_head assets errors models.formats models.model_cards translation",
+        "architectures.build_model architectures.classifier_head architectures.paper_models assets errors models.formats "
+        "models.model_cards translation",
     "models/model_cards.py": "errors translation",
     "models/model_size.py":
         "architectures errors models.attention_structure models.local_files models.model_cards models.torchvision_ops models.vit "

@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from vitcore.architectures.paper_models import find_paper_model
 from vitcore.assets import asset_path
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.containers import json_file
@@ -19,6 +20,8 @@ INPUT_TERMS = {"mean", "std", "interpolation", "crop_pct", "crop_mode", "input_s
 
 def find_local_weights(name: str | Path) -> Path | None:
     """The weights file that a name, a file or a run's folder means, or None where it may be the name of a hub model.
+
+    A folder without weights means itself only where its name is that of no model (`vit_base_patch16_224`, with a training's logs).
 
     Raises: ModelError, for a file that is not there and a run that has no model yet.
     """
@@ -36,7 +39,7 @@ def find_local_weights(name: str | Path) -> Path | None:
             raise ModelError("the run {path} holds no model yet: model.safetensors and model.json are missing.", path=path)
         if str(name).strip() and (path.is_file() or (path.is_dir() and _is_model(path))):
             return path
-        if path.is_dir():
+        if path.is_dir() and not _is_known_name(name):
             from vitcore.models.formats.containers.weight_files import unread_folder_sentence
 
             if said := unread_folder_sentence(path, str(name)):
@@ -51,6 +54,13 @@ def find_local_weights(name: str | Path) -> Path | None:
 def _find_shipped(path: Path, name: str | Path) -> Path | None:
     file = SHIPPED_MODELS / f"{path.name}.safetensors"
     return file if path.name == str(name) and file.is_file() else None
+
+
+def _is_known_name(name: str | Path) -> bool:
+    """Whether it is also the name of a shipped model, of timm's or the paper's: a folder without weights does not hide that."""
+    import timm
+
+    return isinstance(name, str) and bool(_find_shipped(Path(name), name) or timm.is_model(name) or find_paper_model(name))
 
 
 def _is_model(folder: Path) -> bool:
