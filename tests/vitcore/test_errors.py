@@ -74,3 +74,10 @@ def test_a_refusal_says_its_sentence_in_the_language_of_the_reader():
         assert str(RefusalError("{name} {is} as it was.")) == "{name} {is} as it was."
     one = ModelError(said := translation.say("{name} is empty.", name="b"))
     assert one.args == (said,) and translation.sentence_as_json(one)["facts"] == {"name": "b"}
+
+
+def test_a_warning_is_at_the_line_of_a_file_named_like_ours():
+    file = f"{errors.HERE}_mine.py"  # beside a checkout
+    with pytest.warns(UserWarning, match="odd") as told:
+        exec(compile("tell('odd', UserWarning)", file, "exec"), {"tell": errors.warn_caller})
+    assert told[0].filename == file

@@ -9,6 +9,7 @@ import pytest
 from picture_files import saved, swapped_primaries_profile
 from PIL import Image, ImageCms
 
+from vitcore.errors import UNREAD_PICTURES
 from vitcore.images import PhotoError, open_photo
 
 DOWN, ACROSS = np.mgrid[0:48, 0:40]
@@ -166,6 +167,9 @@ def test_colours_far_from_srgb_are_said(data, kind):
 @pytest.mark.parametrize(("data", "said"), [
     (b"\xff\x0a" + bytes(99), "is in JPEG XL format"), (bytes(128) + b"DICM" + bytes(99), "is in DICOM format"),
     (b"\0\0\0\x18ftypcrx " + bytes(99), "is in raw (CR3) format"), (tiff(RGB, tag_259=[50002]), "is a TIFF in a form"),
+    (b"MM\0+" + bytes(99), "is a TIFF in a form"), (b"my_film.mp4 is not here", "text that begins with 'my_film"),
+    (b"\0\0\0\x18ftypisom" + bytes(99), "is in film (MP4) format"), (b"%PDF-1.4\n", "is in PDF format"),
+    *((bytes(at) + magic + bytes(99), f"is in {kind} format") for (at, magic), kind in UNREAD_PICTURES.items()),
     (b"version https://git-lfs.github.com/spec/v1", "text that begins with 'version https://git-lfs"),
     (b'<?xml version="1.0"?><Error><Code>AccessDenied', "text that begins with"),
 ])  # fmt: skip
@@ -173,6 +177,38 @@ def test_other_files_are_called_by_their_name(data, said):
     with pytest.raises(PhotoError) as caught:
         open_photo(data)
     assert said in str(caught.value)
+
+
+NOISE = Image.fromarray(np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8))
+
+
+def changed_at_its_start(data: bytes) -> bytes:
+    return data[:8] + bytes(np.random.default_rng(1).integers(0, 256, 700, np.uint8)) + data[708:]
+
+
+@pytest.mark.parametrize("damaged", [changed_at_its_start, lambda data: data[: len(data) // 2]])
+@pytest.mark.parametrize("compression", ["tiff_lzw", "tiff_adobe_deflate", "lzma", "zstd"])
+def test_a_damaged_tiff_is_no_unread_form(compression, damaged):
+    (whole := io.BytesIO(), NOISE.save(whole, "TIFF", compression=compression))
+    assert open_photo(whole.getvalue()).image.size == (64, 64)
+    with pytest.raises(PhotoError, match=r"is damaged and can't be decoded"):
+        open_photo(damaged(whole.getvalue()))
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (lambda data: data[:4], "is damaged"), (lambda data: data[:20], "is damaged"), (lambda data: data[:200], "is damaged"),
+    (lambda data: data.replace(b"\xff\xc0\0\x11\x08", b"\xff\xc0\0\x11\x0c", 1), "is a JPEG in a form"),  # 12 bits
+    (lambda data: data.replace(b"\xff\xc0\0\x11\x08", b"\xff\xc5\0\x11\x08", 1), "is a JPEG in a form"),  # hierarchical
+])  # fmt: skip
+def test_a_jpeg_that_was_cut_is_no_unread_form(change, said):
+    with pytest.raises(PhotoError, match=said):
+        open_photo(change(saved(NOISE, "JPEG")))
+
+
+@pytest.mark.parametrize("compression", [34676, 50001])
+def test_a_tiff_whose_codec_is_not_here_is_an_unread_form(compression):
+    with pytest.raises(PhotoError, match="is a TIFF in a form"):
+        open_photo(tiff(RGB, tag_259=[compression]))
 
 
 @pytest.mark.parametrize("bits", [9, 10, 12, 14, 15])

@@ -27,7 +27,7 @@ def read_tiff_picture(data: bytes, name: str, notes: list[str]) -> Image.Image |
     Raises: PhotoError, for compressed numbers, kinds that are not read here, and raw files; whatever Python raises, for a damaged
     file.
     """
-    tags = _tags(data)
+    tags = read_tiff_tags(data)
     if tags is None:
         return None
     if int(tags.get(SUBFILE, 0)) & 1:
@@ -50,11 +50,11 @@ def read_tiff_picture(data: bytes, name: str, notes: list[str]) -> Image.Image |
 
 def read_tiff_bands(data: bytes, name: str, count: int) -> NDArray | None:
     """The numbers (H, W, `count`) of a TIFF of so many bands; None of any other file. Raises as `read_tiff_picture`."""
-    tags = _tags(data)
+    tags = read_tiff_tags(data)
     return None if tags is None else _values(data, tags, name, lambda bands, *_: bands == count)
 
 
-def _tags(data: bytes) -> "TiffImagePlugin.ImageFileDirectory_v2 | None":
+def read_tiff_tags(data: bytes) -> "TiffImagePlugin.ImageFileDirectory_v2 | None":
     """What a TIFF says of its first picture; None of any other file, and of a damaged one, which Pillow says in its own way."""
     if data[:4] not in TIFF_STARTS:
         return None

@@ -48,7 +48,8 @@ from vitcore.models.embeddings import resample_positions as resample_positions
 from vitcore.models.embeddings import root_kernel as root_kernel
 from vitcore.models.embeddings import with_mean_position as with_mean_position
 from vitcore.models.embeddings import with_permuted_positions as with_permuted_positions
-from vitcore.models.formats.containers.read_weights import check_weights_are_finite
+from vitcore.models.formats.containers.file_errors import MOST_NAMED
+from vitcore.models.formats.containers.read_weights import check_weights_are_finite_and_let_photos_through, first_weights_of_zeros
 from vitcore.models.hub_folder import fetch_hub_folder
 from vitcore.models.hub_ids_and_weights import HUB_PREFIX, Progress
 from vitcore.models.hub_ids_and_weights import fetch_weights as fetch_weights
@@ -132,8 +133,8 @@ def _load(
     if file.is_dir() or (file.is_file() and not local_files.has_model_card(file)):
         return opened(file)
     vit = _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
-    check_weights_are_finite(vit.module, file.name)
-    return vit
+    check_weights_are_finite_and_let_photos_through(vit.module, file.name)
+    return _with_zeros_as_assumption(vit)
 
 
 def timm_name_of_model(name: str | Path) -> str | Path:
@@ -142,7 +143,7 @@ def timm_name_of_model(name: str | Path) -> str | Path:
     Raises: ModelError, for a model of the paper that nobody has published weights of.
     """
     family = paper_models.find_paper_model(str(name))
-    if family is None or Path(name).exists():
+    if family is None or local_files.find_local_weights(name) is not None:
         return name
     if not family.trained_weights:
         raise ModelError("{name} has no trained weights: train it yourself, with vitcore train --model {name}.", name=family.name)
@@ -181,11 +182,21 @@ def open_inspected_checkpoint(
         vit = assemble_vit(
             card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"], facts.get("assumed")
         )
-        return replace(vit, assumed_because=inspection.reasons(answers))
+        return _with_zeros_as_assumption(replace(vit, assumed_because=inspection.reasons(answers)))
     except ModelError:
         raise
     except Exception as error:  # sizes that no patches fit, and models that keep their grid to themselves
         raise ModelError("{name} can't be loaded: {reason}", name=inspection.name, reason=model_misfit_reason(error)) from None
+
+
+def _with_zeros_as_assumption(vit: Vit) -> Vit:
+    """The model, of which weights of zeros alone are taken as meant: pruned, or a block switched off."""
+    zeros = first_weights_of_zeros(vit.module)
+    if not zeros:
+        return vit
+    listed = ", ".join(zeros[:MOST_NAMED]) + ("…" if len(zeros) > MOST_NAMED else "")
+    why = say("switched off or pruned; a download that was broken off leaves zeros, too")
+    return replace(vit, assumed={**vit.assumed, "zeros": listed}, assumed_because={**vit.assumed_because, "zeros": why})
 
 
 def _with_surest_colours(inspection: Inspection, module: Any, answers: Mapping[str, Any] | None) -> Inspection:

@@ -18,7 +18,10 @@ from torch import nn
 import vitcore
 from tests.checkpoints import load_quietly, same_answers
 from tests.conftest import lively, timm_vit
-from vitcore.models.load_model import ModelError
+from vitcore.models.formats.containers.read_weights import first_weights_of_zeros
+from vitcore.models.load_model import timm_name_of_model
+from vitcore.models.local_files import SHIPPED_MODELS, find_local_weights
+from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 
 SHAPE = {"embed_dim": 192, "num_heads": 3, "depth": 2, "img_size": 64, "patch_size": 16}
 KERNEL = "patch_embed.proj.weight"
@@ -174,7 +177,10 @@ STATES = {  # what is in the file, of a plain state, and the sentence
         "is a checkpoint of DeepSpeed: make one file of it with the script zero_to_fp32.py",
     ),
     "a history": (lambda s: {"train_loss": [0.5], "epoch": 3}, "no named weights, but train_loss, epoch"),
-    "half a download": (lambda s: s | {"blocks.1.mlp.fc1.weight": torch.zeros(768, 192)}, "zeros alone in blocks.1.mlp.fc1.weight"),
+    "half a download": (
+        lambda s: s | {n: torch.zeros_like(w) for n, w in list(s.items())[-9:]}, "zeros alone in norm.weight, as a download",
+    ),
+    "its first half lost": (lambda s: s | {n: torch.zeros_like(w) for n, w in list(s.items())[:9]}, "in patch_embed.proj.weight"),
     "AdapterHub": (lambda s: s | {"blocks.0.adapters.x.adapter_down.0.weight": torch.ones(6, 192)}, "of AdapterHub's library"),
     "AdapterHub's LoRA": (lambda s: s | {"blocks.0.attn.loras.x.lora_A": torch.ones(6, 192)}, "of AdapterHub's library"),
 }  # fmt: skip
@@ -191,7 +197,11 @@ def test_states_that_no_plain_model_has_are_named(kind, module, tmp_path):
 @pytest.mark.parametrize(("name", "start", "said"), [
     ("a.mlmodel", b"\x08\x04\x12\xb2\x01\n", "in Core ML format"), ("saved_model.pb", b"\x08\x01\x12\xff", "in TensorFlow format"),
     ("a.xml", b"<?xml version", "in OpenVINO format"), ("__0_0.distcp", b"PK\x03\x04", "in torch.distributed.checkpoint format"),
-    ("b.pth", b"", "begins with zeros alone"),
+    ("b.pth", b"", "begins with zeros alone"), ("b.pth", b"%PDF-1.4\n1 0 obj\n" * 40, "in PDF format"),
+    ("b.pth", b"\x93NUMPY", "in NumPy"), ("b.bin", b"\0\0\0\x0cJXL ", r"is a photo \(JPEG XL\)"),
+    ("b.bin", b"SIMPLE  = T" + b" " * 600, r"is a photo \(FITS\)"), ("b.pt", bytes(4) + b"TFL3", "in TensorFlow Lite"),
+    ("b.pth", "<!doctype html>é".encode("latin-1") + b"\xe9" * 500, "is a web page"),
+    ("b.pth", b"\f<html>\0" + b"\xb0\xa1" * 250, "is a web page"),
     ("dir/m/data.pkl", b"\x80\2}.", "in unpacked .pth format"),
     ("dir/snapshots/0a1b/model.safetensors", b"", r"open one of its folders, snapshots/0a1b"),
     ("dir/version_0/checkpoints/last.ckpt", b"", r"open one of its folders, version_0/checkpoints"),
@@ -205,6 +215,46 @@ def test_files_of_other_formats_are_named(name, start, said, tmp_path):
     file.write_bytes(start + bytes(99))
     with pytest.raises(ModelError, match=said):
         load_quietly(tmp_path / "dir" if name.startswith("dir/") else file)
+
+
+def test_a_file_of_texts_alone_names_none_of_its_own_entries(tmp_path):
+    save_file({}, tmp_path / "a.safetensors", metadata={"a": "b"})
+    with pytest.raises(ModelError, match=r"a\.safetensors holds no named weights\.$"):
+        load_quietly(tmp_path / "a.safetensors")
+
+
+@pytest.mark.parametrize("with_card", [False, True])
+def test_a_pruned_model_opens_and_its_zeros_are_told(with_card, module, tmp_path):
+    """A block switched off, all of its weights, and one of a head's hidden layer, which is none of a block."""
+    state = module.state_dict() | {n: torch.zeros_like(w) for n, w in module.state_dict().items() if n.startswith("blocks.1.")}
+    save_file(state, tmp_path / "a.safetensors")
+    if with_card:
+        found = vitcore.inspect(tmp_path / "a.safetensors")
+        found.write_card(found.card())
+    with pytest.warns(
+        UserWarning, match=r"zeros=blocks\.1\.attn\.qkv\.weight, blocks\.1\.mlp\.fc1\.weight \(switched off or pruned"
+    ):
+        vit = vitcore.load(tmp_path / "a.safetensors")
+    assert vit.assumed["zeros"] == "blocks.1.attn.qkv.weight, blocks.1.mlp.fc1.weight"
+    module.load_state_dict(state)
+    same_answers(vit, module)
+    assert first_weights_of_zeros(torch.nn.ModuleDict({"head": torch.nn.ModuleDict({"fc1": torch.nn.Linear(2, 2)})})) == []
+
+
+@pytest.mark.parametrize("name", [DEFAULT_MODEL, "vit_base_patch16_224", "ViT-B/16", "nobody's"])
+def test_a_folder_of_a_models_name_hides_no_model(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name / "logs").mkdir(parents=True)
+    (tmp_path / name / "logs/opt.pt").write_bytes(b"x")
+    if name == "nobody's":
+        with pytest.raises(ModelError, match="holds no weights itself: open one of its folders, logs"):
+            find_local_weights(name)
+    else:
+        assert find_local_weights(name) == (SHIPPED_MODELS / f"{name}.safetensors" if name == DEFAULT_MODEL else None)
+        assert str(timm_name_of_model(name)).startswith("vit")
+    for path in (tmp_path / name, f"./{name}"):
+        with pytest.raises(ModelError, match="holds no weights itself: open one of its folders, logs"):
+            find_local_weights(path)
 
 
 def test_openvino_s_weights_are_named_by_the_file_beside_them(tmp_path):

@@ -9,6 +9,7 @@ from vitcore.errors import first_words, shorten_name
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
+WEB_PAGE_STARTS = (b"<!doc", b"<html", b"<?xml", b"<head")
 MOST_NAMED = 8  # things in a file or folder that a sentence names
 NO_MODELS = re.compile(  # what a training keeps of each weight; optimum is a library, and an optimised model is one
     r"(optim(?!um|i[sz]ed|al|us)\w*|(max_)?exp_(avg|inf)\w*|momentum_buffer|grad(ient)?s?)(?![^.])"
@@ -19,7 +20,8 @@ def check_is_downloaded(file: Path, start: bytes) -> None:
     """Raises: ModelError, where a file's first bytes say that something else was downloaded in its place."""
     if start.startswith(b"version https://git-lfs"):
         raise ModelError("{name} is a pointer of Git LFS, and not the file itself: get it with git lfs pull.", name=file.name)
-    if first_words(start) and (b"<html" in start.lower() or b"<!doctype html" in start.lower()):
+    is_text = first_words(start) or start.removeprefix(b"\xef\xbb\xbf").lstrip()[:5].lower() in WEB_PAGE_STARTS  # of any encoding
+    if is_text and (b"<html" in start.lower() or b"<!doctype html" in start.lower()):
         raise ModelError("{name} is a web page, and not the file itself: download that.", name=file.name)
 
 
@@ -33,7 +35,7 @@ def damaged_file_error(file: Path, reason: object) -> ModelError:
 
 def no_weights_error(file: str, held: Iterable[str] = ()) -> ModelError:
     """The sentence about a file in which no tensor has a name. held: the names in it, of which the first few are told."""
-    if names := [one for one in held if not one.isdecimal()][:MOST_NAMED]:
+    if names := [one for one in held if not one.isdecimal() and not one.startswith("__")][:MOST_NAMED]:
         return ModelError("{name} holds no named weights, but {names}.", name=file, names=", ".join(map(shorten_name, names)))
     return ModelError("{name} holds no named weights.", name=file)
 

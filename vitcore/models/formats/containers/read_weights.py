@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vitcore.errors import first_words
+from vitcore.errors import ARCHIVES, OTHER_FORMATS, PICTURES, UNREAD_PICTURES, UNREAD_WEIGHTS, first_words, format_by_first_bytes
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.containers.file_errors import check_is_downloaded, damaged_file_error
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
@@ -27,19 +27,15 @@ MAX_HEADER_BYTES = 100 * 10**6  # as safetensors itself has it
 HEADER = "__metadata__"  # under which the texts of a safetensors header lie beside its tensors, as in the header itself
 MAX_GROWTH = 12  # a zip may unpack to so many times its size: weights hardly compress at all
 SPARE_BYTES = 64 * 10**6  # and to so much more, whatever its size
-OTHER_FILES = {
-    b"\x89HDF": "Keras (HDF5)", b"GGUF": "GGUF", b"\x93NUMPY": "NumPy (.npy)",
-    b"%PDF": "PDF",
-}  # fmt: skip
 OTHER_SUFFIXES = {  # of formats whose first bytes are those of others, too: the ending comes first
     ".msgpack": "Flax (msgpack)", ".mlmodel": "Core ML", ".pb": "TensorFlow", ".distcp": "torch.distributed.checkpoint",
     ".xml": "OpenVINO", ".pte": "ExecuTorch", ".engine": "TensorRT",
 }  # fmt: skip
 PACKED_FILES = {"model.weights.h5": "Keras (.keras)", "archive_format": "torch.export"}  # entries of ZIP archives that tell
-ARCHIVES = {b"\x1f\x8b": "gzip", b"7z\xbc\xaf": "7-Zip", b"Rar!": "RAR", b"\xfd7zXZ": "xz", b"BZh": "bzip2",
-            b"\x28\xb5\x2f\xfd": "Zstandard"}  # fmt: skip
-PHOTOS = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF8": "GIF", b"II*\0": "TIFF", b"MM\0*": "TIFF"}
-FIRST_OF_BLOCK = re.compile(r"(qkv|q_proj|query|fc1)\.weight$")  # which no training begins with as zeros
+FIRST_OF_BLOCK = re.compile(r"\.\d+\.(\w+\.)*(qkv|q_proj|query|fc1)\.weight$")  # which no training begins with as zeros
+ON_EVERY_PATH = re.compile(  # outside the blocks: without these weights every photo is the same
+    r"(?!.*(\.\d+\.|pool))(.*\.)?(patch_embed\w*\.proj\w*|norm|norm_pre|fc_norm|layernorm|pre_layrnorm|post_layernorm)\.weight$"
+)
 SAFETENSORS_TYPES = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
     "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool, "F8_E4M3": torch.float8_e4m3fn,
@@ -63,7 +59,9 @@ def read_weights(file: Path) -> Mapping[str, Any]:
     if start.startswith(b"PK\x03\x04") and file.suffix != ".distcp":  # that is many archives in a row
         return _zip(file, size)
     check_is_downloaded(file, start)
-    if (text := first_words(start)) and file.suffix not in OTHER_SUFFIXES:
+    photo = format_by_first_bytes(start, PICTURES, UNREAD_PICTURES)
+    other = OTHER_SUFFIXES.get(file.suffix) or format_by_first_bytes(start, UNREAD_WEIGHTS, OTHER_FORMATS)
+    if (text := first_words(start)) and not photo and not other:
         raise ModelError("{name} is text that begins with {start}, and not the file itself: download that.",
                          name=file.name, start=repr(text))  # fmt: skip
     if start[8:9] == b"{":  # whatever the length of its header reads like
@@ -74,19 +72,16 @@ def read_weights(file: Path) -> Mapping[str, Any]:
         raise _other_format_error(file, "unpacked .pth")
     if start[:1] == b"\x80":  # the pickle of torch.save before torch 1.6
         return read_legacy_torch_file(file)
-    if archive := "tar" if start[257:262] == b"ustar" else _kind(start, ARCHIVES):
+    if archive := format_by_first_bytes(start, ARCHIVES):
         raise ModelError("{name} is an archive ({kind}): unpack it, and open the model's file.", name=file.name, kind=archive)
-    if photo := _kind(start, PHOTOS):
+    if photo:
         raise ModelError(
             "{name} is a photo ({kind}), and not a model: choose it where photos are chosen.", name=file.name, kind=photo
         )
-    is_onnx = start[:1] == b"\x08" and start[2:3] in (b"\x12", b"\x3a")
-    other = (
-        OTHER_SUFFIXES.get(file.suffix)
-        or ("ONNX" if is_onnx else _kind(start, OTHER_FILES))
-        or ("TensorFlow Lite" if start[4:8] == b"TFL3" else None)
-        or ("OpenVINO" if file.suffix == ".bin" and file.with_suffix(".xml").is_file() else None)
-    )
+    if not other and start[:1] == b"\x08" and start[2:3] in (b"\x12", b"\x3a"):
+        other = "ONNX"
+    if not other and file.suffix == ".bin" and file.with_suffix(".xml").is_file():
+        other = "OpenVINO"
     if not other and not start.strip(b"\0"):
         raise ModelError("{name} begins with zeros alone, as a download that was broken off leaves it: download it again.",
                          name=file.name)  # fmt: skip
@@ -98,24 +93,25 @@ def read_weights(file: Path) -> Mapping[str, Any]:
                      "(.pth, .pt, .bin, .ckpt) and NumPy's .npz.", name=file.name)  # fmt: skip
 
 
-def check_weights_are_finite(module: Any, name: str) -> None:
-    """Raises: ModelError, naming the first tensor of a module that holds NaN or infinite values, or of a block's zeros alone."""
+def check_weights_are_finite_and_let_photos_through(module: Any, name: str) -> None:
+    """Raises: ModelError, naming the first tensor of a module that holds NaN or infinite values, or zeros alone on every path."""
     for tensor, w in module.state_dict().items():  # a sum is no number where any value is none, and needs no memory
         total = w.sum(dtype=torch.float32 if w.is_floating_point() else None)
         if not bool(total.isfinite()) and not bool(w.isfinite().all()):  # a large one is looked at again
             raise ModelError("{name} holds weights that are no numbers (NaN or infinite) in {tensor}.", name=name, tensor=tensor)
-        if not bool(total) and FIRST_OF_BLOCK.search(tensor) and not bool(w.any()):
+        if not bool(total) and ON_EVERY_PATH.match(tensor) and not bool(w.any()):
             raise ModelError("{name} holds zeros alone in {tensor}, as a download that was broken off leaves it: download it "
                              "again.", name=name, tensor=tensor)  # fmt: skip
+
+
+def first_weights_of_zeros(module: Any) -> list[str]:
+    """The first weights of blocks' parts that are zeros alone: a block was switched off, or a download was broken off."""
+    return [name for name, w in module.named_parameters() if FIRST_OF_BLOCK.search(name) and not bool(w.any())]
 
 
 def _other_format_error(file: Path, kind: str) -> ModelError:
     return ModelError("{name} is in {kind} format, which can't be opened here: save the weights as .safetensors.",
                       name=file.name, kind=kind)  # fmt: skip
-
-
-def _kind(start: bytes, kinds: Mapping[bytes, str]) -> str | None:
-    return next((kind for magic, kind in kinds.items() if start.startswith(magic)), None)
 
 
 def _safetensors(file: Path, start: bytes, size: int) -> dict[str, Any]:
