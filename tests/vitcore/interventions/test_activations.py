@@ -222,7 +222,9 @@ def test_a_batch_is_its_images(vit):
     for image in range(3):
         alone = vitcore.cache(vit, x[image : image + 1], names, layers=[2])
         for name in names:
-            torch.testing.assert_close(alone[name, 2][0], together[name, 2][image], **CLOSE)
+            one, of_batch = alone[name, 2][0], together[name, 2][image]
+            largest = max(1.0, float(of_batch.abs().max()))  # of scores, sums of products: what rounds is as large as they are
+            torch.testing.assert_close(one, of_batch, rtol=1e-5, atol=1e-5 * largest)
 
 
 def test_activations_are_the_readers_own():
