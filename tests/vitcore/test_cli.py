@@ -262,7 +262,7 @@ def test_from_a_shell_with_a_broken_photo(tmp_path):
     (tmp_path / "broken.tif").write_bytes(picture_files.bad()["broken.tif"])
     done = shell("-m", "vitcore", "rollout", "broken.tif", cwd=tmp_path)
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.startswith("vitcore: broken.tif is ") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("vitcore: broken.tif is damaged") and done.stderr.count("\n") == 1
 
 
 def test_verbs_are_listed_without_numpy_and_the_menu_without_torch():

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from PIL import Image, TiffImagePlugin
 
 from vitcore.images.colour_conversion import to_8_bits
-from vitcore.images.photo_formats_and_limits import MAX_PIXELS, PhotoError
+from vitcore.images.photo_formats_and_limits import MAX_PIXELS, PhotoError, without_pillow_warnings
 from vitcore.translation import say
 
 TIFF_STARTS = {b"II*\0": "<", b"MM\0*": ">", b"II+\0": "<"}  # and the order of their bytes; with +, BigTIFF
 KINDS = {(1, 8): "u1", (1, 16): "u2", (2, 16): "i2", (1, 32): "u4", (2, 32): "i4", (3, 32): "f4", (3, 64): "f8"}
 WIDE, HIGH, BITS, COMPRESSION, STRIPS, BANDS, ROWS, PLANES = 256, 257, 258, 259, 273, 277, 278, 284
 TILE_WIDE, TILE_HIGH, TILES, KIND = 322, 323, 324, 339
+PLACES = {STRIPS, TILES, 513}  # of the pixels; the last of old JPEGs in TIFFs. A header without one is cut off
 SUBFILE, PHOTOMETRIC, ORIENTATION, EXTRA_BANDS, PROFILE = 254, 262, 274, 338, 34675
 
 
@@ -62,8 +63,10 @@ def read_tiff_tags(data: bytes) -> "TiffImagePlugin.ImageFileDirectory_v2 | None
         tags = TiffImagePlugin.ImageFileDirectory_v2(data[: 16 if b"+" in data[:4] else 8])
         file = io.BytesIO(data)
         file.seek(tags.next)
-        tags.load(file)
-        return tags if int(tags[WIDE]) and int(tags[HIGH]) and int(tags.get(BITS, (1,))[0]) else None
+        with without_pillow_warnings():
+            tags.load(file)
+        whole = tags.keys() & PLACES and int(tags[WIDE]) and int(tags[HIGH]) and int(tags.get(BITS, (1,))[0])
+        return tags if whole else None
     except Exception:
         return None
 
