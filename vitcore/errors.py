@@ -1,4 +1,4 @@
-"""Errors in words: a name that there is not, what a file is instead, a library's first line, which are a mistake in our code."""
+"""Errors in words: a name that there is not, the first line of a library's error, and which errors are a mistake in our code."""
 
 import logging
 import os
@@ -14,22 +14,6 @@ HERE = Path(__file__).resolve().parent
 OWN_CODE = (HERE, HERE.parent / "app")
 MISTAKES = (TypeError, AttributeError, NameError, AssertionError, LookupError, ZeroDivisionError, NotImplementedError)
 log = logging.getLogger("vitcore")
-PICTURES = {(0, b"\x89PNG"): "PNG", (0, b"\xff\xd8\xff"): "JPEG", (0, b"GIF8"): "GIF", (8, b"WEBP"): "WebP",
-            **dict.fromkeys([(0, b"II*\0"), (0, b"MM\0*"), (0, b"II+\0"), (0, b"MM\0+")], "TIFF")}  # fmt: skip
-UNREAD_PICTURES = {  # by bytes, and where they stand
-    (0, b"\xff\x0a"): "JPEG XL", (4, b"JXL "): "JPEG XL", (4, b"jP  "): "JPEG 2000", (0, b"\xff\x4f\xff\x51"): "JPEG 2000",
-    (0, b"8BPS"): "PSD", (0, b"v/1\1"): "OpenEXR", (0, b"qoif"): "QOI", (0, b"SIMPLE  ="): "FITS", (128, b"DICM"): "DICOM",
-    (0, b"IIRO"): "raw (ORF)", (0, b"IIU\0"): "raw (RW2)", (0, b"FUJIFILMCCD-RAW"): "raw (RAF)", (4, b"ftypcrx "): "raw (CR3)",
-}  # fmt: skip
-OTHER_FORMATS = {
-    (0, b"%PDF"): "PDF", (0, b"\x93NUMPY"): "NumPy (.npy)", (4, b"ftypqt  "): "film (QuickTime)", (4, b"ftypmp4"): "film (MP4)",
-    (4, b"ftypisom"): "film (MP4)",
-}  # fmt: skip
-UNREAD_WEIGHTS = {(0, b"\x89HDF"): "Keras (HDF5)", (0, b"GGUF"): "GGUF", (4, b"TFL3"): "TensorFlow Lite"}
-ARCHIVES = {
-    (0, b"\x1f\x8b"): "gzip", (0, b"7z\xbc\xaf"): "7-Zip", (0, b"Rar!"): "RAR", (0, b"\xfd7zXZ"): "xz", (0, b"BZh"): "bzip2",
-    (0, b"\x28\xb5\x2f\xfd"): "Zstandard", (257, b"ustar"): "tar",
-}  # fmt: skip
 
 
 class RefusalError(ValueError):
@@ -87,22 +71,6 @@ def shorten_name(name: str, max_characters: int = 80) -> str:
     """A name out of somebody's file as a sentence can hold it: printable, and its middle left out where it is long."""
     name = str(_printable(name))
     return name if len(name) <= max_characters else f"{name[: max_characters // 2 - 1]}…{name[-max_characters // 2 :]}"
-
-
-def format_by_first_bytes(data: bytes, *tables: dict[tuple[int, bytes], str]) -> str:
-    """The format of a file among those of `tables`, of which each names bytes and where they stand; "" for any other."""
-    return next((kind for table in tables for (at, magic), kind in table.items() if data.startswith(magic, at)), "")
-
-
-def first_words(data: bytes, max_characters: int = 60) -> str:
-    """The first sentence of a file that is text to read, such as a server's answer in place of a download; "" of other bytes."""
-    text = data[:512].decode("utf-8-sig", errors="ignore").strip()
-    letters = text.replace("\n", " ").replace("\r", "").replace("\t", " ")
-    return (
-        letters.partition(". ")[0][:max_characters].rstrip()
-        if letters.isprintable() and len(text.encode()) > 0.9 * len(data[:512].strip())
-        else ""
-    )
 
 
 def first_error_line(error: BaseException, max_characters: int = 160) -> str:

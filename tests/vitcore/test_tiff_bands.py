@@ -9,8 +9,8 @@ import pytest
 from picture_files import saved, swapped_primaries_profile
 from PIL import Image, ImageCms
 
-from vitcore.errors import UNREAD_PICTURES
 from vitcore.images import PhotoError, open_photo
+from vitcore.images.file_formats import UNREAD_PICTURES
 
 DOWN, ACROSS = np.mgrid[0:48, 0:40]
 RGB = np.stack([6 * ACROSS, 5 * DOWN, 255 - 6 * ACROSS], -1).astype(np.uint8)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from PIL import Image, TiffImagePlugin, UnidentifiedImageError
 
-from vitcore.errors import OTHER_FORMATS, PICTURES, UNREAD_PICTURES, first_words, format_by_first_bytes, refusal_reason
+from vitcore.errors import refusal_reason
+from vitcore.images.file_formats import OTHER_FORMATS, PICTURES, UNREAD_PICTURES, first_words, format_by_first_bytes
 from vitcore.images.photo_formats_and_limits import FORMATS, MAX_JPEG_PIXELS, MAX_PIXELS, PhotoError
 from vitcore.images.tiff_bands import COMPRESSION, read_tiff_tags
 

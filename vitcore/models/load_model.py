@@ -49,7 +49,7 @@ from vitcore.models.embeddings import root_kernel as root_kernel
 from vitcore.models.embeddings import with_mean_position as with_mean_position
 from vitcore.models.embeddings import with_permuted_positions as with_permuted_positions
 from vitcore.models.formats.containers.file_errors import MOST_NAMED
-from vitcore.models.formats.containers.read_weights import check_weights_are_finite_and_let_photos_through, first_weights_of_zeros
+from vitcore.models.formats.containers.read_weights import check_weights_are_finite_and_not_all_zero, first_weights_of_zeros
 from vitcore.models.hub_folder import fetch_hub_folder
 from vitcore.models.hub_ids_and_weights import HUB_PREFIX, Progress
 from vitcore.models.hub_ids_and_weights import fetch_weights as fetch_weights
@@ -133,7 +133,7 @@ def _load(
     if file.is_dir() or (file.is_file() and not local_files.has_model_card(file)):
         return opened(file)
     vit = _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
-    check_weights_are_finite_and_let_photos_through(vit.module, file.name)
+    check_weights_are_finite_and_not_all_zero(vit.module, file.name)
     return _with_zeros_as_assumption(vit)
 
 

@@ -21,7 +21,7 @@ from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, an
 from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import imagenet_class_names
 from vitcore.models.formats import checkpoint_models, timm_names
 from vitcore.models.formats.config_json import CheckpointConfiguration
-from vitcore.models.formats.containers.read_weights import check_weights_are_finite_and_let_photos_through
+from vitcore.models.formats.containers.read_weights import check_weights_are_finite_and_not_all_zero
 from vitcore.models.model_cards import OWN_FILE, ModelError
 from vitcore.probabilities import Output
 from vitcore.translation import say
@@ -219,14 +219,14 @@ class Inspection:
 
             model = build_vision_part(self.vision_part, checkpoint_models.read_tensors(self.part))
             module = build_vision_module(model, self.vision_part.has_text_parts, tuple(shape["img_size"]))
-            check_weights_are_finite_and_let_photos_through(module, self.name)
+            check_weights_are_finite_and_not_all_zero(module, self.name)
             return module
         module = self._take_built(shape)
         if module is None:
             with torch.device("cpu") if "timm" in shape else building_on_meta_device():
                 module = local_files.build_module(shape, shape.get("img_size"))
         self._fill(module, "timm" in shape)
-        check_weights_are_finite_and_let_photos_through(module, self.name)
+        check_weights_are_finite_and_not_all_zero(module, self.name)
         return module
 
     def _take_built(self, shape: dict[str, Any]) -> Any:

@@ -5,7 +5,8 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from vitcore.errors import first_words, shorten_name
+from vitcore.errors import shorten_name
+from vitcore.images.file_formats import first_words
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 

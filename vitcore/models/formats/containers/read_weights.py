@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vitcore.errors import ARCHIVES, OTHER_FORMATS, PICTURES, UNREAD_PICTURES, UNREAD_WEIGHTS, first_words, format_by_first_bytes
+from vitcore.images.file_formats import OTHER_FORMATS, PICTURES, UNREAD_PICTURES, first_words, format_by_first_bytes
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.containers.file_errors import check_is_downloaded, damaged_file_error
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
@@ -27,6 +27,11 @@ MAX_HEADER_BYTES = 100 * 10**6  # as safetensors itself has it
 HEADER = "__metadata__"  # under which the texts of a safetensors header lie beside its tensors, as in the header itself
 MAX_GROWTH = 12  # a zip may unpack to so many times its size: weights hardly compress at all
 SPARE_BYTES = 64 * 10**6  # and to so much more, whatever its size
+UNREAD_WEIGHTS = {(0, b"\x89HDF"): "Keras (HDF5)", (0, b"GGUF"): "GGUF", (4, b"TFL3"): "TensorFlow Lite"}
+ARCHIVES = {
+    (0, b"\x1f\x8b"): "gzip", (0, b"7z\xbc\xaf"): "7-Zip", (0, b"Rar!"): "RAR", (0, b"\xfd7zXZ"): "xz", (0, b"BZh"): "bzip2",
+    (0, b"\x28\xb5\x2f\xfd"): "Zstandard", (257, b"ustar"): "tar",
+}  # fmt: skip
 OTHER_SUFFIXES = {  # of formats whose first bytes are those of others, too: the ending comes first
     ".msgpack": "Flax (msgpack)", ".mlmodel": "Core ML", ".pb": "TensorFlow", ".distcp": "torch.distributed.checkpoint",
     ".xml": "OpenVINO", ".pte": "ExecuTorch", ".engine": "TensorRT",
@@ -93,7 +98,7 @@ def read_weights(file: Path) -> Mapping[str, Any]:
                      "(.pth, .pt, .bin, .ckpt) and NumPy's .npz.", name=file.name)  # fmt: skip
 
 
-def check_weights_are_finite_and_let_photos_through(module: Any, name: str) -> None:
+def check_weights_are_finite_and_not_all_zero(module: Any, name: str) -> None:
     """Raises: ModelError, naming the first tensor of a module that holds NaN or infinite values, or zeros alone on every path."""
     for tensor, w in module.state_dict().items():  # a sum is no number where any value is none, and needs no memory
         total = w.sum(dtype=torch.float32 if w.is_floating_point() else None)
