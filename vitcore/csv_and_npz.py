@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,3 +73,23 @@ def to_npz(arrays: Mapping[str, ArrayLike]) -> bytes:
     file = io.BytesIO()
     np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     return file.getvalue()
+
+
+def table_as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]], made_by: str) -> str:
+    """A table below what made it."""
+    file = io.StringIO()
+    file.write(f"# {made_by}\n")
+    out = csv.writer(file, lineterminator="\n")
+    out.writerow(columns)
+    out.writerows(rows)
+    return file.getvalue()
+
+
+def rows_of_csv(text: str) -> Iterator[dict[str, str]]:
+    """The rows of such a table, each by its columns."""
+    return csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
+
+
+def number_for_csv(value: float) -> str:
+    """To four places; "" for what is not defined."""
+    return "" if np.isnan(value) else f"{value:.4f}"

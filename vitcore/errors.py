@@ -51,7 +51,7 @@ def check_choice(what: str, choice: object, names: Iterable[str]) -> None:
 
 
 def warn_caller(told: str, kind: type[Warning]) -> None:
-    """A warning at the line that called vitcore."""
+    """A warning at the line that called vitcore; its text is of no language class of ours, so that it may be pickled."""
     modules = [module for name in ("vitcore", "torch") if (module := sys.modules.get(name))]
     libraries = tuple(str(Path(module.__file__ or "").parent) + os.sep for module in modules)
     frame, level = sys._getframe(1), 2

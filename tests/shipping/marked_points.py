@@ -14,6 +14,7 @@ from itertools import permutations
 import numpy as np
 
 from vitcore.assets import SAMPLES, asset_path
+from vitcore.csv_and_npz import number_for_csv, table_as_csv
 from vitcore.images import Photo, crop_for_model, open_photo
 from vitcore.models.load_model import load
 from vitcore.models.vit import Vit
@@ -73,12 +74,7 @@ def matched_by_layer(
 
 def matched_csv(found: Sequence[MarkedPointAccuracy], command: str) -> str:
     """The shares as a table, below the command that made it."""
-    file = io.StringIO()
-    file.write(f"# {command}\n")
-    rows = csv.writer(file, lineterminator="\n")
-    rows.writerow(MarkedPointAccuracy._fields)
-    rows.writerows([*one[:4], *(f"{value:.4f}" for value in one[4:])] for one in found)
-    return file.getvalue()
+    return table_as_csv(MarkedPointAccuracy._fields, ([*one[:4], *map(number_for_csv, one[4:])] for one in found), command)
 
 
 def main() -> None:

@@ -40,10 +40,11 @@ def test_an_error_of_a_program_is_a_mistake_where_our_code_raised_it(source, cap
     assert model_misfit_reason(theirs) == "its parts do not fit together"
 
 
+@pytest.mark.parametrize("ending", ["_of_mine/call.py", "_mine.py"])
 @pytest.mark.parametrize("library", ["vitcore", "torch"])
-def test_a_warning_is_at_the_line_of_a_caller_whose_folder_has_a_longer_name(library):
-    """torchvision is not torch: its line is where vitcore was called."""
-    theirs, names = f"{Path(sys.modules[library].__file__).parent}_of_mine/call.py", {"warn_caller": warn_caller}
+def test_a_warning_is_at_the_line_of_a_caller_whose_name_begins_as_a_librarys(library, ending):
+    """torchvision is not torch: its line is where vitcore was called; so is a file's beside a checkout."""
+    theirs, names = f"{Path(sys.modules[library].__file__).parent}{ending}", {"warn_caller": warn_caller}
     exec(compile("def call():\n    warn_caller('so', UserWarning)", theirs, "exec"), names)
     with pytest.warns(UserWarning, match="so") as told:
         names["call"]()
@@ -74,10 +75,3 @@ def test_a_refusal_says_its_sentence_in_the_language_of_the_reader():
         assert str(RefusalError("{name} {is} as it was.")) == "{name} {is} as it was."
     one = ModelError(said := translation.say("{name} is empty.", name="b"))
     assert one.args == (said,) and translation.sentence_as_json(one)["facts"] == {"name": "b"}
-
-
-def test_a_warning_is_at_the_line_of_a_file_named_like_ours():
-    file = f"{errors.HERE}_mine.py"  # beside a checkout
-    with pytest.warns(UserWarning, match="odd") as told:
-        exec(compile("tell('odd', UserWarning)", file, "exec"), {"tell": errors.warn_caller})
-    assert told[0].filename == file

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vitcore.assets import asset_path
+from vitcore.csv_and_npz import table_as_csv
 from vitcore.errors import first_error_line
 from vitcore.experiments.experiment import LEARNING_RATE_SEED, ExperimentError, Values
 from vitcore.train import run_folder
@@ -61,12 +62,8 @@ class ExperimentResults:
 
 def results_to_csv(facts: Mapping[str, Any], rows: Iterable[MeasurementRow]) -> str:
     """The file: the line of facts, the names of the columns, the rows."""
-    out = io.StringIO()
-    out.write(f"# {json.dumps({'version': VERSION, **facts}, ensure_ascii=False)}\n")
-    table = csv.writer(out, lineterminator="\n")
-    table.writerow(MeasurementRow._fields)
-    table.writerows((*row[:6], repr(float(row.value)), row.run) for row in rows)
-    return out.getvalue()
+    written = ((*row[:6], repr(float(row.value)), row.run) for row in rows)
+    return table_as_csv(MeasurementRow._fields, written, json.dumps({"version": VERSION, **facts}, ensure_ascii=False))
 
 
 def write_results(file: Path, facts: Mapping[str, Any], rows: Iterable[MeasurementRow]) -> None:

@@ -4,14 +4,13 @@ A table's first line says what made it, after "#". A row is a photo and a method
 method alone), so that a spreadsheet reads it; curves are numbers apart by spaces.
 """
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcore.csv_and_npz import number_for_csv, rows_of_csv, table_as_csv
 from vitcore.faithfulness.deletion import DeletionCurve
 from vitcore.faithfulness.method_ranking import PhotoDeletion
 from vitcore.faithfulness.plausibility import MEASURES, PlausibilityScore
@@ -124,29 +123,9 @@ def command_of_table(text: str) -> str:
     return text.partition("\n")[0].removeprefix("# ")
 
 
-def table_as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]], made_by: str) -> str:
-    """A table below what made it."""
-    file = io.StringIO()
-    file.write(f"# {made_by}\n")
-    out = csv.writer(file, lineterminator="\n")
-    out.writerow(columns)
-    out.writerows(rows)
-    return file.getvalue()
-
-
-def rows_of_csv(text: str) -> Iterator[dict[str, str]]:
-    """The rows of such a table, each by its columns."""
-    return csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
-
-
 def _curve(row: Mapping[str, str]) -> DeletionCurve:
     shares, first, last = (np.array([float(one) for one in row[name].split()]) for name in CURVE)
     return DeletionCurve(shares=shares, strongest_first=first, weakest_first=last, target=int(row["target"]), fill=row["fill"])
-
-
-def number_for_csv(value: float) -> str:
-    """To four places; "" for what is not defined."""
-    return "" if np.isnan(value) else f"{value:.4f}"
 
 
 def _numbers(values: NDArray[np.float64]) -> str:

@@ -63,7 +63,11 @@ def with_whole_photo_transform(vit: Vit) -> Vit:
 def record_with_masks(
     vit: Vit, masked_photos: Iterable[PhotoWithMask]
 ) -> Iterator[tuple[Recording, NDArray[np.bool_], NDArray[np.bool_]]]:
-    """Recordings, with the mask cut as the transform cuts the photo, and which of its pixels count; others are left out."""
+    """Recordings, with the mask cut as the transform cuts the photo, and which of its pixels count; others are left out.
+
+    Raises: ValueError, after the last, where no photo has a mask that covers a part of it.
+    """
+    is_any_covered = False
     for one in masked_photos:
         photo = open_photo(one.photo)
         rec = record(vit, photo)
@@ -72,4 +76,7 @@ def record_with_masks(
         cut = np.asarray(whole.resize((MASK_PX, MASK_PX), Image.Resampling.NEAREST, box=rec.model_input.box))
         mask, counted = (cut == 1, cut != 3) if one.trimap else (cut > 0, cut >= 0)
         if 0 < mask[counted].mean() < 1:
+            is_any_covered = True
             yield rec, mask, counted
+    if not is_any_covered:
+        raise ValueError("no mask covers a part of its photo")

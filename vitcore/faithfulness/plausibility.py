@@ -111,8 +111,6 @@ def plausibility_scores(
     """
     names, seen = tuple(names), with_whole_photo_transform(vit) if whole_photos else vit
     rows = [_agreements(vit, rec, names, mask, counted) for rec, mask, counted in record_with_masks(seen, masked_photos)]
-    if not rows:
-        raise ValueError("no mask covers a part of its photo")
     scores = [PlausibilityScore(name=name, values=np.array([row[name] for row in rows])) for name in rows[0]]
     return sorted(scores, key=lambda score: -score.mean("auc"))
 

@@ -5,7 +5,7 @@ class should change: rollout and class attention ask about none, so they can't.
 """
 
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -50,6 +50,10 @@ class PhotoChange(NamedTuple):
     align_changed_map: Callable[[NDArray], NDArray]
     align_first_map: Callable[[NDArray], NDArray]
 
+    def rank_correlation(self, changed: NDArray, first: NDArray) -> float:
+        """Spearman's, of the two maps laid on each other; NaN where one is flat."""
+        return rank_correlation(self.align_changed_map(changed), self.align_first_map(first))
+
 
 CHANGES = {
     "shift": PhotoChange(_shift_by_a_patch, lambda changed: changed[:, 1:], lambda first: first[:, :-1]),
@@ -66,6 +70,13 @@ class StabilityTest:
     other: int  #: the second likeliest, which is asked about instead
     correlations: Mapping[str, Mapping[str, float]]  #: Spearman's by method and change: "shift", "mirror", "jpeg", "class"
     probabilities: Mapping[str, float]  #: of the class, by change of the photo; "photo": of the photo itself
+
+
+def changed_recordings(vit: Vit, rec: Recording) -> Iterator[tuple[str, Recording]]:
+    """Each of `CHANGES` by name, and the recording of the photo that it changes."""
+    for change, photo_change in CHANGES.items():
+        crop = replace(rec.model_input, pixels=photo_change.apply(rec.model_input.pixels, vit.grid), bands=None)
+        yield change, record_batch(vit, [(rec.photo, crop)])[0]
 
 
 def stability_test(
@@ -85,12 +96,10 @@ def stability_test(
     first = method_maps(vit, rec, names, chosen)
     found: dict[str, dict[str, float]] = {name: {} for name in first}
     answers = {"photo": float(probabilities(rec.logits, rec.output)[chosen])}
-    for done, (change, (apply, moved, still)) in enumerate(CHANGES.items(), start=1):
-        crop = replace(rec.model_input, pixels=apply(rec.model_input.pixels, vit.grid), bands=None)
-        changed = record_batch(vit, [(rec.photo, crop)])[0]
+    for done, (change, changed) in enumerate(changed_recordings(vit, rec), start=1):
         answers[change] = float(probabilities(changed.logits, changed.output)[chosen])
         for name, drawn in method_maps(vit, changed, names, chosen).items():
-            found[name][change] = rank_correlation(moved(drawn), still(first[name]))
+            found[name][change] = CHANGES[change].rank_correlation(drawn, first[name])
         on_progress(done, len(CHANGES) + 1)
     for name, drawn in method_maps(vit, rec, names, other).items():
         found[name][CLASS] = rank_correlation(drawn, first[name])

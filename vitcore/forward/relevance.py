@@ -6,7 +6,6 @@ threads: it is never written to, hooked or put in another mode, and gradients ar
 methods are, and their sources, is in `analysis.relevance.METHODS`. Shapes: B images, L blocks, H heads, T tokens.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,7 @@ from vitcore.analysis.rollout import Convention, HeadFusion, fuse_heads, rollout
 from vitcore.analysis.rollout_options import CONVENTIONS
 from vitcore.architectures.axial_vit import spread_axis_attention
 from vitcore.attention_hooks import AttentionEvent, AttentionHookMode
-from vitcore.errors import check_choice
+from vitcore.errors import check_choice, warn_caller
 from vitcore.forward.block_attention import PoolingReducer
 from vitcore.forward.layer_indices import layer_index
 from vitcore.forward.recordings.model_inputs import to_model_inputs
@@ -112,7 +111,7 @@ def relevance(
     alone = len(batch) == 1 and not isinstance(image, list | tuple) and getattr(image, "ndim", 3) == 3
     found = Relevance(method=method, maps=maps[0] if alone else maps, targets=targets, rises=rises, gaps=gaps)
     if told := found.incomplete:
-        warnings.warn("".join(told), IncompleteAttributionsWarning, stacklevel=2)
+        warn_caller(told, IncompleteAttributionsWarning)
     return found
 
 

@@ -11,7 +11,6 @@ there, or an `e.vit` taken before an edit, and never takes `e.vit` with all edit
 Shapes: B images, T tokens (those before the patches included), D width, H heads, d width of a head.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -23,7 +22,7 @@ import torch
 from torch import Tensor
 
 from vitcore.attention_hooks import AttentionHookMode
-from vitcore.errors import check_choice
+from vitcore.errors import check_choice, warn_caller
 from vitcore.forward.layer_indices import layer_index
 from vitcore.forward.recording import told_of_passes
 from vitcore.forward.recordings.model_inputs import to_model_inputs
@@ -160,7 +159,7 @@ class Edits:
         if kind is None and self._ran_without and self._most_taken < self._count_edits():
             told = say("{name} ran without its edits: inside `with edit(vit) as e`, the edited model is e.vit, taken after them.",
                        name=self.original.name)  # fmt: skip
-            warnings.warn("".join(told), UneditedModelWarning, stacklevel=2)
+            warn_caller(told, UneditedModelWarning)
 
     def _note_pass(self, vit: Vit) -> None:
         self._ran_without |= self._edits_of.get(vit, self._count_edits()) < self._count_edits()

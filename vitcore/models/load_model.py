@@ -3,7 +3,6 @@
 Weights come from this package, from a folder of the user's, or from the Hugging Face hub through timm's own loader.
 """
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from PIL import Image, ImageOps
 from vitcore.architectures import paper_models
 from vitcore.architectures.meta_device import building_on_meta_device
 from vitcore.assets import SAMPLES
-from vitcore.errors import model_misfit_reason, shorten_name
+from vitcore.errors import model_misfit_reason, shorten_name, warn_caller
 from vitcore.images import open_photo
 from vitcore.models import local_files
 from vitcore.models.assembly.assemble import assemble_vit
@@ -97,8 +96,7 @@ def load(
         vit = _load(name, image_px, progress, answers, positions_by, like, base)
     place_module(vit.module, device, dtype)
     if vit.assumed:
-        said = "".join(assumed_sentence(vit.display_name, vit.assumed, vit.assumed_because))
-        warnings.warn(said, AssumedAnswersWarning, stacklevel=2)
+        warn_caller(assumed_sentence(vit.display_name, vit.assumed, vit.assumed_because), AssumedAnswersWarning)
     return vit
 
 
@@ -168,7 +166,7 @@ def open_inspected_checkpoint(
     inspection = _with_surest_colours(inspection, module, answers)
     facts = inspection.card(answers, labels)
     for note in inspection.warned_notes:
-        warnings.warn("".join(note), stacklevel=2)  # text of no language class of ours: it may be pickled
+        warn_caller(note, UserWarning)
     check_fixed_size(module, inspection.name, image_px)
     if hasattr(module, "image_px"):  # one of transformers', which stays as it was made
         image_px = None

@@ -1,7 +1,8 @@
 """Do the best matches of patch tokens find the same part in another photo? The shares that `tests.shipping.marked_points` found."""
 
-import csv
 from typing import NamedTuple
+
+from vitcore.csv_and_npz import rows_of_csv
 
 
 class MarkedPointAccuracy(NamedTuple):
@@ -18,9 +19,8 @@ class MarkedPointAccuracy(NamedTuple):
 
 def read_matched_csv(text: str) -> list[MarkedPointAccuracy]:
     """What `matched_csv` wrote."""
-    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
     return [
         MarkedPointAccuracy(row["kind"], int(row["layer"]), int(row["pairs"]), int(row["points"]),
                      float(row["matched"]), float(row["same_place"]), float(row["by_chance"]))
-        for row in rows
+        for row in rows_of_csv(text)
     ]  # fmt: skip

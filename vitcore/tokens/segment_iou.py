@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.faithfulness.map_test_tables import number_for_csv, rows_of_csv, table_as_csv
+from vitcore.csv_and_npz import number_for_csv, rows_of_csv, table_as_csv
 from vitcore.faithfulness.method_maps import MIDDLE, method_maps
 from vitcore.faithfulness.photo_masks import PhotoWithMask, record_with_masks, with_whole_photo_transform
 from vitcore.faithfulness.plausibility import bootstrap_interval
-from vitcore.forward.recording import Recording, to_model_input
+from vitcore.forward.recording import Recording
 from vitcore.models.vit import Vit
 from vitcore.tokens.patch_tokens import patch_tokens
 from vitcore.tokens.pca import pca
@@ -84,8 +84,6 @@ def segment_ious(
         _of_photo(vit, rec, OutlinedPatches.of_mask((rec.grid.rows, rec.grid.cols), mask, counted), kind, chosen, count, seed)
         for rec, mask, counted in record_with_masks(with_whole_photo_transform(vit), masked_photos)
     ]
-    if not rows:
-        raise ValueError("no mask covers a part of its photo")
     found = []
     most = min(count, max(made for _, made in rows))
     for name in rows[0][0]:
@@ -99,7 +97,7 @@ def _of_photo(
     vit: Vit, rec: Recording, masked: OutlinedPatches, kind: str, layer: int, count: int, seed: int
 ) -> tuple[dict[str, float], int]:
     """The IoU of each region, and how many patches there are to group."""
-    tokens = patch_tokens(vit, to_model_input(vit, rec.model_input.pixels), kind, [layer], inputs="normalised")
+    tokens = patch_tokens(vit, rec.model_input, kind, [layer])
     kept = int((~tokens.left_out).sum())
     found = {
         "kmeans": masked.best_segment_iou(segments(tokens, count=min(count, kept), seed=seed)[0]),

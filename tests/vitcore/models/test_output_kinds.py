@@ -16,6 +16,7 @@ from vitcore.__main__ import main
 from vitcore.analysis.model_similarity import prediction_agreement
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.models import load_model
+from vitcore.models.assembly.wrap import wrap_quietly
 from vitcore.models.model_cards import ModelError
 from vitcore.quiz.prediction_questions import photo_for_class_question, predicted_class_question
 from vitcore.quiz.quiz_data import make_quiz_material as material
@@ -194,6 +195,7 @@ def test_a_module_in_memory_is_told_what_its_logits_mean(noise):
     one = timm_vit(num_classes=1)
     with pytest.warns(UserWarning, match="output=sigmoid"):
         assert vitcore.wrap(one, labels=["malignant"], **NORMALISE).output == "sigmoid"
+    assert wrap_quietly(one, name="film", labels=["malignant"]).output == "sigmoid", "of films, too"
     assert vitcore.wrap(one, labels=["malignant"], **NORMALISE, output="sigmoid").assumed.keys() == {"crop", "interpolation"}
     with pytest.raises(ValueError, match="output is one of softmax, sigmoid, not 'logits'"):
         vitcore.wrap(module, output="logits")

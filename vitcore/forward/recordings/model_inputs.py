@@ -131,11 +131,11 @@ def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | 
     kind = _input_kind(vit, source, inputs)
     if isinstance(source, Crop):
         check_bands(vit, source.numbers.shape[-1])
-        wide, high = _check_input_size(vit, source.pixels.shape[1::-1], called)
+        box = _whole_box(vit, source.pixels.shape[1::-1], called)
         if source.bands is not None:
             return _photo_from_floats(vit, source.bands.transpose(2, 0, 1), name or "picture")
         photo = photo_from_image(Image.fromarray(source.pixels), name or "picture")
-        return photo, replace(source, box=(0.0, 0.0, float(wide), float(high)))  # of this photo, not of the one it was cut from
+        return photo, replace(source, box=box)  # of this photo, not of the one it was cut from
     if kind == "normalised":
         return _photo_from_floats(vit, _without_colours(vit, as_numpy(source)), name or "picture")
     if is_numpy_or_torch(source) and source.ndim == vit.bands == 3:
@@ -143,19 +143,19 @@ def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | 
     photo = open_photo(source, name, vit.bands)
     if kind == "photos":
         return photo, crop_for_model(photo.image, vit.transform, photo.bands)
-    wide, high = _check_input_size(vit, photo.image.size, photo.name)
+    box = _whole_box(vit, photo.image.size, photo.name)
     values = as_numpy(source) if is_numpy_or_torch(source) else np.zeros(0)
     if values.dtype.kind == "f" and values.ndim == vit.bands == 3 and 3 in (values.shape[0], values.shape[-1]):
         return _photo_from_floats(vit, values if values.shape[0] == 3 else values.transpose(2, 0, 1), photo.name)
-    return photo, Crop(np.asarray(photo.image), (0, 0, wide, high), photo.bands)
+    return photo, Crop(np.asarray(photo.image), box, photo.bands)
 
 
-def _check_input_size(vit: Vit, size: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """A (width, height), if it is that of the model's input. Raises: PhotoError."""
+def _whole_box(vit: Vit, size: tuple[int, ...], name: str) -> tuple[float, float, float, float]:
+    """The box of all of a picture of (width, height), if that is the model's input. Raises: PhotoError."""
     if size != vit.grid.image_px[::-1]:
         raise PhotoError("{name} is {wide}×{high} px, and the model's input is {input_wide}×{input_high} px.", name=name,
                          wide=size[0], high=size[1], input_wide=vit.grid.image_px[1], input_high=vit.grid.image_px[0])  # fmt: skip
-    return size
+    return 0.0, 0.0, float(size[0]), float(size[1])
 
 
 def _photo_from_floats(vit: Vit, values: NDArray, name: str) -> tuple[Photo, Crop]:

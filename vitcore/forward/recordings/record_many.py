@@ -7,7 +7,6 @@ Each image of a batch is watched by itself, as `record` watches one. Shapes: L b
 """
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion
-from vitcore.errors import check_choice
+from vitcore.errors import check_choice, warn_caller
 from vitcore.forward.recording import Recording, record_batch
 from vitcore.forward.recordings.model_inputs import as_photo_list
 from vitcore.forward.recordings.open_photos import OpenedPhoto, SkippedPhoto, count_photos, open_in_batches
@@ -175,4 +174,4 @@ def _tell_of_skipped(stream: PhotoStream, given: int) -> None:
     told = say("{skipped} of {count} {count:photo|photos} can't be opened and {skipped:is|are} skipped: {reasons}",
                skipped=len(stream.skipped), count=stream.done, reasons=reasons)  # fmt: skip
     more = " …" if len(stream.skipped) > MOST_NAMED else ""
-    warnings.warn(f"{told}{more}", SkippedPhotosWarning, stacklevel=4)
+    warn_caller(f"{told}{more}", SkippedPhotosWarning)

@@ -3,7 +3,6 @@
 Whatever it is wrapped in (DDP, FSDP, torch.compile), and whatever state it is in, the module stays as it is: a copy is looked at.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,7 @@ import torch
 from torch import nn
 
 from vitcore.architectures.grey_input import GREY_RULE, accepted_bands
-from vitcore.errors import check_choice, log_traceback
+from vitcore.errors import check_choice, log_traceback, warn_caller
 from vitcore.models.assembly.assemble import accept_three_channels, assemble_vit
 from vitcore.models.assembly.device_and_dtype import find_device, find_dtype, place_module
 from vitcore.models.assembly.foreign_modules import (
@@ -38,7 +37,13 @@ from vitcore.models.assembly.model_in_wrapper import (
 from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning, assumed_class_names, assumed_sentence
-from vitcore.models.checkpoint_inspection.open_questions import answer_text, broadcast_mean_and_std, crop_answer, crop_answer_terms
+from vitcore.models.checkpoint_inspection.open_questions import (
+    answer_text,
+    broadcast_mean_and_std,
+    crop_answer,
+    crop_answer_terms,
+    output_question,
+)
 from vitcore.models.formats.config_json import class_names_with_gaps_filled
 from vitcore.models.formats.image_processor import likely_preprocessing
 from vitcore.models.model_cards import ModelCard, ModelError
@@ -77,10 +82,8 @@ def wrap(
     if output is not None:
         check_classes(vit)
         vit = replace(vit, output=output, assumed={key: one for key, one in vit.assumed.items() if key != "output"})
-    elif vit.output == "softmax" and len(vit.labels) == 1:  # whose share of all would be 1, whatever it says
-        vit = replace(vit, output="sigmoid", assumed={**vit.assumed, "output": "sigmoid"})
     if said := vit.assumed:
-        warnings.warn("".join(assumed_sentence(vit.display_name, said)), AssumedAnswersWarning, stacklevel=2)
+        warn_caller(assumed_sentence(vit.display_name, said), AssumedAnswersWarning)
     return vit
 
 
@@ -103,10 +106,13 @@ def wrap_quietly(
             twin = frozen_copy_without_hooks(module, name, device="cpu", dtype=torch.float32, gather=gather)
             vit = _of_copy(with_adapters_merged(twin), name, labels, colours, image_px)
             place_module(vit.module, where or first.device, numbers or first.dtype)
-            return vit
-        named = labels if labels is not None else _label_names(own)
-        twin = timm_module_inside(frozen_copy_without_hooks(module, name, device=where, dtype=numbers, gather=gather))
-        return _timms(twin, name, named, colours, image_px)
+        else:
+            named = labels if labels is not None else _label_names(own)
+            twin = timm_module_inside(frozen_copy_without_hooks(module, name, device=where, dtype=numbers, gather=gather))
+            vit = _timms(twin, name, named, colours, image_px)
+    if vit.output == "softmax" and output_question(len(vit.labels)).likely == "sigmoid":  # the share of all would be 1
+        vit = replace(vit, output="sigmoid", assumed={**vit.assumed, "output": "sigmoid"})
+    return vit
 
 
 def _of_copy(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any) -> Vit:

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vitcore.forward.recording import record, to_model_input
-from vitcore.images import Photo
+from vitcore.forward.recording import Recording, record, to_model_input
 from vitcore.models.assembly.wrap import wrap_quietly
 from vitcore.models.vit import Vit
 from vitcore.train.film.compute_frame import film_frame_from_recordings
@@ -33,7 +32,7 @@ def save_film_frame(run: TrainingState, folder: RunFolder) -> None:
         frame = film_frame_from_recordings(vit, recs)
         still: dict[str, NDArray] = {}
         if isinstance(model, MaskedPatches):
-            frame["predicted"], still = _predicted(model, vit, photos)
+            frame["predicted"], still = _predicted(model, vit, recs)
         save_frame(folder, run.step, frame)
         if not (folder.frames / "still.json").exists():
             pixels = np.stack([rec.model_input.pixels for rec in recs])
@@ -42,11 +41,9 @@ def save_film_frame(run: TrainingState, folder: RunFolder) -> None:
 
 
 @torch.no_grad()
-def _predicted(masked: MaskedPatches, vit: Vit, photos: list[Photo]) -> tuple[NDArray, dict[str, NDArray]]:
+def _predicted(masked: MaskedPatches, vit: Vit, recs: list[Recording]) -> tuple[NDArray, dict[str, NDArray]]:
     """Predicted mean colours (K, N, 3) in bytes, and what does not change: fate and source of each patch, true colours."""
-    from vitcore.images import crop_for_model
-
-    pixels = torch.cat([to_model_input(vit, crop_for_model(photo.image, vit.transform).pixels) for photo in photos])
+    pixels = torch.cat([to_model_input(vit, rec.model_input.pixels) for rec in recs])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # the same patches at every step
         corruption = corrupt_patches(len(pixels), vit.grid.patches, masked.recipe.masked_share)
