@@ -65,12 +65,11 @@ def _leads_to(slug: str) -> Callable[[Request], Response]:
 
 
 def page_routes(tag_of_live: Callable[[], str] = str) -> list[Route]:
-    """A route for every page of the menu; any other address is Streamlit's to answer. `tag_of_live`: for Live's head alone.
+    """Routes of all pages; files and what Streamlit serves itself are its to answer. `tag_of_live`: for Live's head alone.
 
     A room's name leads to its first page. On an address that is no page Streamlit says so, in our styles: they stay for the visit.
     """
-    first, *others = PAGES
-    pages = [Route(f"/{row.slug}", _live_page(tag_of_live) if row.slug == "live" else _page) for row in others]
+    first = PAGES[0]
     rooms = {room: rows[0] for room, rows in ROOMS.items() if room not in [row.slug for row in PAGES]}
     leading = [Route(f"/{name}", _leads_to("" if row is first else row.slug)) for name, row in {first.slug: first, **rooms}.items()]
-    return [Route("/", _page), *leading, *pages, Route("/{name:pagename}", _page)]
+    return [Route("/", _page), *leading, Route("/live", _live_page(tag_of_live)), Route("/{name:pagename}", _page)]

@@ -6,7 +6,6 @@ They are made of keys (model, photo, what is chosen), so that a page that waits 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -162,24 +161,22 @@ def changed_photo_animation(model: str, key: str, name: str, words: Mapping[str,
     from PIL import Image
 
     from vitcore.faithfulness.method_maps import method_maps
-    from vitcore.faithfulness.stability import CHANGES, stability_test
-    from vitcore.forward.recording import record_batch
+    from vitcore.faithfulness.stability import CHANGES, changed_recordings
     from vitcore.report.report_pictures import heat_over_photo
 
     vit, rec = cached_recordings.recording_from_key(model, key, "mean")
-    target, seen = int(rec.logits.argmax()), rec.model_input
-    crops = {"photo": seen} | {one: replace(seen, pixels=change.apply(seen.pixels, vit.grid)) for one, change in CHANGES.items()}
+    target = int(rec.logits.argmax())
     with memory_cache.CACHE.reserve(loaded_models.model_size(vit).gradient_bytes):
-        recordings = [record_batch(vit, [(rec.photo, crop)])[0] for crop in crops.values()]
-        maps = np.stack([method_maps(vit, one, (name,), target)[name] for one in recordings])
-        values = {"photo": 1.0, **stability_test(vit, rec, (name,), target=target).correlations[name]}
+        recordings = {"photo": rec, **dict(changed_recordings(vit, rec))}
+        maps = np.stack([method_maps(vit, one, (name,), target)[name] for one in recordings.values()])
+    values = [1.0, *(change.rank_correlation(drawn, maps[0]) for change, drawn in zip(CHANGES.values(), maps[1:], strict=True))]
     size, top = cached_recordings.input_picture(rec)[0].size, scale_top(maps, rec.grid.even_share)
     frames = [
         AnimationStep(
-            heat_over_photo(Image.fromarray(crop.pixels).resize(size), one[None], top, rec.grid)[0], words[change],
-            words["found"].format(value=decimal_or_dash(values[change], 2)),
+            heat_over_photo(Image.fromarray(one.model_input.pixels).resize(size), drawn[None], top, rec.grid)[0], words[change],
+            words["found"].format(value=decimal_or_dash(value, 2)),
         )
-        for (change, crop), one in zip(crops.items(), maps, strict=True)
+        for (change, one), drawn, value in zip(recordings.items(), maps, values, strict=True)
     ]  # fmt: skip
     return step_animation(words["title"], frames, heat_colour_scale(maps, top, rec.grid.even_share), mode=mode)
 
@@ -201,11 +198,11 @@ def covering_animation(model: str, key: str, code: str, fill: str, words: Mappin
 
 def token_animation(
     model: str, key: str, second_key: str, token_view: patch_token_bytes_for_browser.TokenView, title: str, mode: Mode,
-    ranges: Sequence[str] = (),
+    range_words: str = "", names: Sequence[str] = (),
 ) -> bytes:  # fmt: skip
     """The patch tokens of two photos side by side as the page shows them, layer by layer; both are named by their keys.
 
-    `ranges`: words for the ends of each photo's scale, {low} and {high}, where similarity is shown.
+    `range_words`: for the ends of each photo's scale where similarity is shown, with {name}, {low} and {high}; its `names`.
     """
     vit, rec = cached_recordings.recording_from_key(model, key, "mean")
     both = rec, cached_recordings.recording_from_key(model, second_key, "mean")[1]
@@ -216,10 +213,19 @@ def token_animation(
         sides = [
             colours_on_photo(one.reshape(grid.rows, grid.cols, 3), detail) for one, detail in zip(colours, details, strict=True)
         ]
-        ends = patch_token_bytes_for_browser.cosines_and_ends(*both, token_view, layer)[1] if ranges else []
-        said = [one.format(low=decimal(low, 2), high=decimal(high, 2)) for one, (low, high) in zip(ranges, ends, strict=True)]
+        said = list[str]()
+        if (patch := token_view.patch) is not None:
+            _, ends = patch_token_bytes_for_browser.cosines_and_ends(*both, token_view.kind, token_view.mask, patch, layer)
+            said = cosine_range_words(range_words, names, ends)
         frames.append(AnimationStep(np.hstack(sides), layer_range_words(layer, layer), " · ".join(said)))
     return step_animation(title, frames, mode=mode)
+
+
+def cosine_range_words(words: str, names: Sequence[str], ends: Sequence[tuple[float, float]]) -> list[str]:
+    """Each photo's name with the ends of its scale, in `words` with {name}, {low} and {high}."""
+    return [
+        words.format(name=name, low=decimal(low, 2), high=decimal(high, 2)) for name, (low, high) in zip(names, ends, strict=True)
+    ]
 
 
 def _code(patches: Any, rec: Recording) -> str:

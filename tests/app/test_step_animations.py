@@ -56,9 +56,7 @@ def test_a_frame_for_each_step_of_every_page(kinds, offer):
         shown = patch_token_bytes_for_browser.TokenView("residual", False, True, view, 0.0, method, 3)
         assert count_frames(step_animations.token_animation("registers", key, macaw, shown, "t", "light")) == vit.blocks
     shown = shown._replace(patch=2)
-    assert (
-        count_frames(step_animations.token_animation("registers", key, macaw, shown, "t", "light", ["{low} {high}"] * 2))
-        == vit.blocks
-    )
+    made = step_animations.token_animation("registers", key, macaw, shown, "t", "light", "{name} {low} {high}", ["a", "b"])
+    assert count_frames(made) == vit.blocks
     squares = np.random.default_rng(0).normal(size=(vit.blocks, vit.grid.rows, vit.grid.cols)).astype(np.float32)
     assert count_frames(step_animations.patching_animation("registers", key, squares, "t", "u", 1.0, "light")) == vit.blocks

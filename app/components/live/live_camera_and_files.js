@@ -59,7 +59,7 @@ export async function openFile(s, file) {
     if (file.type.startsWith("video/")) return await openClip(s, file)
     const bytes = new Uint8Array(await file.arrayBuffer())
     if (isTurnedWebp(bytes)) throw new Error("turned")
-    const clip = await animationOf(file)
+    const clip = await animationOf(file.type, bytes)
     if (clip) {
       await clip.show(0)
       if (clip.image.displayWidth * clip.image.displayHeight > MOST_PIXELS) throw clip.close(), new Error("too large")

@@ -40,11 +40,11 @@ export function isTurnedWebp(bytes) {
   }
 }
 
-/** An animated image as a clip; null for a file with one frame, and where the browser has no decoder of frames. @param {File} file */
-export async function animationOf(file) {
+/** An animated image as a clip; null for a file with one frame, and where the browser has no decoder of frames. @param {string} type @param {Uint8Array} bytes */
+export async function animationOf(type, bytes) {
   const Decoder = /** @type {any} */ (globalThis).ImageDecoder
-  if (!Decoder || !(await Decoder.isTypeSupported(file.type))) return null
-  const decoder = new Decoder({ data: await file.arrayBuffer(), type: file.type })
+  if (!Decoder || !(await Decoder.isTypeSupported(type))) return null
+  const decoder = new Decoder({ data: bytes, type })
   await decoder.tracks.ready // first: what is completed sooner has no track yet
   await decoder.completed
   const count = decoder.tracks.selectedTrack.frameCount

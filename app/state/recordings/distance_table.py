@@ -40,9 +40,13 @@ class DistanceTable:
         """What part of that a head that is called local reaches at most."""
         return LOCAL_REACH
 
+    def shown(self, cls: str) -> NDArray:
+        """The distances (L, H) that the chart shows; `cls`: what is dropped, or renormalised."""
+        return self.renormalised if cls == "renormalise" else self.dropped
+
     def depth_means(self, cls: str) -> tuple[float, float]:
-        """The mean distance of all heads in the first layer and in the last, in pixels; `cls`: what is dropped, or renormalised."""
-        means = (self.renormalised if cls == "renormalise" else self.dropped).mean(axis=1)
+        """The mean distance of all heads in the first layer and in the last, in pixels; `cls`: as for `shown`."""
+        means = self.shown(cls).mean(axis=1)
         return float(means[0]), float(means[-1])
 
     def reach(self, block: int) -> tuple[NearestAndFarthestHead, NearestAndFarthestHead]:
@@ -53,9 +57,8 @@ class DistanceTable:
         return local_heads(self.renormalised, self.local_share * self.uniform_px)
 
     def far_heads(self, cls: str) -> tuple[list[LayerAndHead], LayerAndHead]:
-        """The heads that look farther than even attention, and the one that looks farthest of all; `cls`: as for `depth_means`."""
-        shown = self.renormalised if cls == "renormalise" else self.dropped
-        return heads_beyond_even_attention(shown, self.uniform_px), farthest_head(shown)
+        """The heads that look farther than even attention, and the one that looks farthest of all; `cls`: as for `shown`."""
+        return heads_beyond_even_attention(self.shown(cls), self.uniform_px), farthest_head(self.shown(cls))
 
     def sink_heads(self) -> list[LayerAndHead]:
         """The heads that give most to the tokens before the patches, the most first."""

@@ -168,7 +168,7 @@ def shown_colours(rec: Recording, other: Recording, token_view: TokenView, layer
     Where an object is told from the rest, patches have their own mean colour, the rest's is dark.
     """
     if token_view.patch is not None:
-        return _similarity_colours(rec, other, token_view, layer)
+        return _similarity_colours(rec, other, token_view.kind, token_view.mask, token_view.patch, layer)
     if token_view.view == "colours":
         return components_of_layer(rec, other, token_view.kind, token_view.mask, token_view.whiten, layer)[0]
     if token_view.view == "foreground":
@@ -180,24 +180,25 @@ def shown_colours(rec: Recording, other: Recording, token_view: TokenView, layer
     return np.where(labels[..., None] < 0, np.uint8(LEFT_OUT), np.array(segment_rgb_colours(), np.uint8)[labels])
 
 
+@memory_cache.cached
 def cosines_and_ends(
-    rec: Recording, other: Recording, token_view: TokenView, layer: int
+    rec: Recording, other: Recording, kind: str, mask: bool, patch: int, layer: int
 ) -> tuple[NDArray[np.float32], list[tuple[float, float]]]:
     """Cosines (2, N) of both photos' patches with the one asked about, and of each photo the ends of its scale, as in the browser:
     the median, below which all is dark, and the largest; patches that are left out set neither."""
     from vitcore.tokens.similarity import cosine_similarity
 
-    tokens = _tokens_of_both(rec, other, token_view.kind, token_view.mask)
-    alike = cosine_similarity(replace(tokens, values=tokens.values[layer : layer + 1]), token_view.patch or 0)[0]
+    tokens = _tokens_of_both(rec, other, kind, mask)
+    alike = cosine_similarity(replace(tokens, values=tokens.values[layer : layer + 1]), patch)[0]
     kept = [np.sort(one[~out]) for one, out in zip(alike, tokens.left_out, strict=True)]
     return alike, [(float(one[len(one) // 2]), float(one[-1])) if len(one) else (0.0, 1.0) for one in kept]
 
 
-def _similarity_colours(rec: Recording, other: Recording, token_view: TokenView, layer: int) -> NDArray[np.uint8]:
-    alike, ends = cosines_and_ends(rec, other, token_view, layer)
+def _similarity_colours(rec: Recording, other: Recording, kind: str, mask: bool, patch: int, layer: int) -> NDArray[np.uint8]:
+    alike, ends = cosines_and_ends(rec, other, kind, mask, patch, layer)
     shares = np.stack([(one - low) / max(high - low, 1e-12) for one, (low, high) in zip(alike, ends, strict=True)])
     for one, source in zip(shares, (rec, other), strict=True):
-        one[left_out_patches(source, token_view.mask)] = 0
+        one[left_out_patches(source, mask)] = 0
     return colour_table(SEQUENTIAL)[np.round(255 * shares.clip(0, 1)).astype(int)]
 
 

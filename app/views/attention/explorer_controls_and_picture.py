@@ -34,9 +34,11 @@ def show_explorer(model: str, text: texts.Prose) -> None:
     with picture_container():
         explorer(explorer_message.explorer_message(explorer_visit, outliers), key="explorer", targets=TARGETS,
                  directions=DIRECTIONS, pin=pinned_tokens.pin_token)  # fmt: skip
-    coding = attention_bytes_for_browser
     how = [
-        text["how"].format(worst=percent(coding.BYTE_MAX_RELATIVE_ERROR), least=f"{coding.BYTE_SMALLEST_NONZERO:.6f}"),
+        text["how"].format(
+            worst=percent(attention_bytes_for_browser.BYTE_MAX_RELATIVE_ERROR),
+            least=f"{attention_bytes_for_browser.BYTE_SMALLEST_NONZERO:.6f}",
+        ),
         text["axial"] * bool(vit.structure.axes),
     ]
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -118,24 +118,19 @@ def _tokens_download_button(visit: TokensVisit) -> None:
     _, first, share = patch_token_bytes_for_browser.components_of_layer(*both, visit.source, shown.mask, visit.whiten, layer)
     colours = patch_token_bytes_for_browser.shown_colours(*both, shown, layer)
     photos = [cached_recordings.input_picture(one)[0] for one in both]
-    names, ranges, cosines = [visit.recording.photo.name, visit.second_title], list[str](), dict[str, Any]()
+    names, captions, token, cosines = [visit.recording.photo.name, visit.second_title], list[str](), "", dict[str, Any]()
+    film_title = visit.texts["title strip" if shown.patch is not None else f"film {shown.title}"]
+    range_words = visit.texts["cosine range"]
     if shown.patch is not None:
-        cosines["cosine"], ends = patch_token_bytes_for_browser.cosines_and_ends(*both, shown, layer)
-        ranges = [_range_words(visit, name) for name in names]
-        names = [words.format(low=decimal(low, 2), high=decimal(high, 2)) for words, (low, high) in zip(ranges, ends, strict=True)]
-    token = "" if shown.patch is None else patch_name(visit, shown.patch)
+        cosines["cosine"], ends = patch_token_bytes_for_browser.cosines_and_ends(*both, shown.kind, shown.mask, shown.patch, layer)
+        captions, token = step_animations.cosine_range_words(range_words, names, ends), patch_name(visit, shown.patch)
     title = outlier_masking.title_with_masking(visit.texts[f"title {shown.title}"].format(layer=layer, token=token), shown.mask)
     moving = partial(
         step_animations.token_animation, visit.vit.name, visit.photo.key, visit.second.photo.key, shown,
-        visit.texts[f"film {shown.title}"].format(token=token), mode, ranges,
+        film_title.format(token=token), mode, range_words, names,
     )  # fmt: skip
     show_downloads(
-        lambda: figures.token_colours(colours, photos, grid, names, title, mode), "tokens", subjects=visit.subjects,
+        lambda: figures.token_colours(colours, photos, grid, captions or names, title, mode), "tokens", subjects=visit.subjects,
         file_stem=f"token {shown.title} layer {layer}", colours=colours, first_component=first, share_of_variance=share,
         animation=moving, **cosines,
     )  # fmt: skip
-
-
-def _range_words(visit: TokensVisit, name: str) -> str:
-    """A photo's name with the ends of its scale, {low} and {high} to be filled in."""
-    return visit.texts["cosine range"].format(name=name.replace("{", "{{").replace("}", "}}"), low="{low}", high="{high}")
