@@ -11,7 +11,7 @@ from app.state.models import loaded_models, uploaded_model
 from app.state.recordings import cached_recordings
 from app.state.visit import current_photo
 from app.texts import Prose
-from app.views.bring.opening_form import model_part_menu, opening_form
+from app.views.bring.opening_form import opening_form
 from app.widgets.button_until_done import button_holding_press
 from vitcore.images import PhotoError
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
@@ -52,7 +52,7 @@ def _facts_table(model: uploaded_model.UploadedModel, text: Prose) -> None:
     for note in model.inspection.notes:
         st.caption(f":material/info: {texts.escape_markdown(note)}")
     if len(model.inspection.parts) > 1:
-        model_part_menu(model, text)
+        _model_part_menu(model, text)
 
 
 def _show_problems(model: uploaded_model.UploadedModel, text: Prose) -> None:
@@ -92,6 +92,19 @@ def _photo_problem(model: uploaded_model.UploadedModel) -> str | None:
         model.options = None
         return str(error) or texts.prose("common")["no room now"]
     return None
+
+
+def _model_part_menu(model: uploaded_model.UploadedModel, text: Prose) -> None:
+    """A menu of the models that the file holds, where there are several."""
+    names = [name.rstrip(".") or "model" for name in model.inspection.parts]
+    now = model.inspection.part.name.rstrip(".") or "model"
+    chosen = st.selectbox(text["part"], names, names.index(now), key=f"own_part_{model.form_id}")
+    if chosen == now:
+        return
+    if problem := uploaded_model.choose_model_part(model, chosen):
+        st.error(texts.escape_markdown(problem), icon=":material/block:")
+        st.stop()
+    st.rerun()
 
 
 def _menu_title() -> str:

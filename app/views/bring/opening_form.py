@@ -14,19 +14,6 @@ COMMON_EPS = ("1e-06", "1e-05", "1e-12")
 NAMES_SHOWN, NAME_LENGTH = 6, 40  # classes whose names are shown, and their letters
 
 
-def model_part_menu(model: uploaded_model.UploadedModel, text: Prose) -> None:
-    """A menu of the models that the file holds, where there are several."""
-    names = [name.rstrip(".") or "model" for name in model.inspection.parts]
-    now = model.inspection.part.name.rstrip(".") or "model"
-    chosen = st.selectbox(text["part"], names, names.index(now), key=f"own_part_{model.form_id}")
-    if chosen == now:
-        return
-    if problem := uploaded_model.choose_model_part(model, chosen):
-        st.error(texts.escape_markdown(problem), icon=":material/block:")
-        st.stop()
-    st.rerun()
-
-
 def opening_form(model: uploaded_model.UploadedModel, text: Prose) -> uploaded_model.OpeningOptions:
     """All questions; what is not touched is the likely answer."""
     st.markdown(f"### {text['questions title']}")

@@ -1,6 +1,5 @@
 """The page below its title: the photo to cover patches on, and the controls whose values are in the address."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
@@ -14,28 +13,15 @@ from app.state import step_animations
 from app.state.jobs import map_test_jobs
 from app.state.recordings import covered_photos
 from app.state.visit.visit import Visit
-from app.views.cover import cover_message
-from app.widgets import guess_question, outlier_masking
+from app.views.cover import cover_message, covering_question
+from app.views.cover.cover_message import CoverVisit
+from app.widgets import outlier_masking
 from vitcore import figures
-from vitcore.models.model_cards import ModelError
-from vitcore.translation import percents
 
 COVERED, FILL, MAP, COUNT, ORDER = "covered", "fill", "cover_map", "cover_count", "cover_order"  # controls
 PHOTO_STATE, PRESSED_STATE, DRAWS_STATE = "_cover_photo", "_cover_pressed", "_cover_draws"
 FILLS = ("mean", "blur", "noise", "neighbour", "removed")
 ORDERS = ("strongest", "weakest", "chance")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CoverVisit(Visit):
-    """What is covered, as text; with what; and the map that the button and the whole object ask, with how many patches of it."""
-
-    covered: str
-    fill: str
-    fills: tuple[str, ...]  # those that this model can be shown
-    about: str  # what is to be said of them
-    map_name: str
-    count: int
 
 
 @st.fragment
@@ -59,7 +45,7 @@ def show_cover(model: str, text: texts.Prose) -> None:
         _cover_download_button(asked)
         outlier_masking.show_switch_if_outliers(visit, "cover")
     if asked.recording.labels:
-        _show_covering_question(asked)
+        covering_question.show_covering_question(asked)
     fill = asked.fill if asked.covered and asked.fill != FILLS[0] else None
     copy_link.offer_handout(covered=asked.covered or None, fill=fill, **copy_link.USUAL_ROLLOUT)
     mark_controls_drawn()
@@ -71,8 +57,9 @@ def _controls(visit: Visit) -> CoverVisit:
     fills = tuple(one for one in FILLS if one != "removed" or not why)
     fill = query_controls.button_row(text, FILL, list(fills))  # unseen: the picture has the same buttons
     names = covered_photos.coverable_map_names(vit)
-    elsewhere = [_map_titles(names, lang) for lang in texts.LANGUAGES]  # as a link may have it
-    name = query_controls.select_menu(text["map"], _map_titles(names), MAP, elsewhere, width=200, help=text["map help"])
+    elsewhere = [covering_question.map_titles(names, lang) for lang in texts.LANGUAGES]  # as a link may have it
+    titles = covering_question.map_titles(names)
+    name = query_controls.select_menu(text["map"], titles, MAP, elsewhere, width=200, help=text["map help"])
     count = query_controls.slider(text["count"], COUNT, 1, grid.patches, max(1, grid.patches // 5), width=160)
     order = query_controls.button_row(text, ORDER, list(ORDERS))
     st.button(text["cover them"], key="cover_them", type="primary", on_click=st.session_state.update, kwargs={PRESSED_STATE: True})
@@ -90,41 +77,6 @@ def _controls(visit: Visit) -> CoverVisit:
         CoverVisit, covered=query_controls.hidden_code_field(text["covered"], COVERED, readable), fill=fill, fills=fills,
         about=why or (text["only a transformer"] if fill == "removed" else ""), map_name=name, count=count,
     )  # fmt: skip
-
-
-def _map_titles(names: list[str], lang: str | None = None) -> dict[str, str]:
-    """Titles of maps by name, in a language (default: the visitor's)."""
-    own, methods = texts.prose("cover", lang), texts.prose("rollout", lang)
-    return {name: own["class attention"] if name == covered_photos.CLASS_ATTENTION else methods[f"method.{name}"] for name in names}
-
-
-def _show_covering_question(visit: CoverVisit) -> None:
-    """A question to guess first; its answer says what becomes of the likeliest class, and without as many patches by chance.
-
-    Nothing where these patches are covered already, and nobody has guessed: the answer is in sight.
-    """
-    text, rec, vit, map_name, count, fill = visit.texts, visit.recording, visit.vit, visit.map_name, visit.count, visit.fill
-    values = covered_photos.map_by_name(rec, map_name, outlier_masking.is_masking_applied(visit), vit)
-    code = covered_photos.encode_ranked_patches(values, count, "strongest", 0, visit.grid)
-    key = f"cover {vit.name} {visit.photo.key} {map_name} {count} {fill}"
-    if code == visit.covered and not guess_question.has_guessed(key):
-        return
-    try:
-        effect = covered_photos.covering_effect(rec, code, fill, vit)
-    except ModelError:
-        return  # the last patch must stay: nothing to ask
-    still = effect.label_after == effect.label
-    by_chance = [covered_photos.random_covering_probability(rec, count, fill, vit)] if guess_question.has_guessed(key) else []
-    before, after, *chance = percents(effect.before, effect.after, *by_chance)
-    label, now = texts.escape_markdown(effect.label), texts.escape_markdown(effect.label_after)
-    facts = {"label": label, "now": now, "before": before, "after": after}
-    with st.container(border=True):
-        st.markdown(f"## {text['predict title']}")
-        st.markdown(text.fill("predict", count=count, map=_map_titles([map_name])[map_name], **facts))
-        options = [text["guess still"].format(**facts), text["guess other"]]
-        beside = text.fill("predict chance", chance=chance[0], count=count) if chance else ""
-        answer = text["answer still" if still else "answer other"].format(**facts)
-        guess_question.guess_before_answer(key, options, 0 if still else 1, text.join_sentences((answer, beside)))
 
 
 def _cover_download_button(visit: CoverVisit) -> None:

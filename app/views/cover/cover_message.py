@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app.components.answer_change.answer_change import class_probability_row, encode_map_values
@@ -9,19 +10,30 @@ from app.components.component_files import media_url
 from app.state import landing_figures
 from app.state.recordings import covered_photos
 from app.state.recordings.covered_photos import ChangedPass
+from app.state.visit.visit import Visit
 from app.widgets import outlier_masking
 from vitcore.models.model_cards import ModelError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.views.cover.cover_controls_and_picture import CoverVisit
-
 TEXT_KEYS = (
     "photo", "canvas", "tools", "brush", "eraser", "rectangle", "object", "undo", "redo", "clear", "size", "threshold", "fill",
     "answer", "before", "after", "rollout", "class attention", "keys", "point", "value", "row",
 )  # fmt: skip
 LAYERS = ("mean", "blur", "noise")  # fills that are a picture; of a neighbour, the browser takes the photo
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoverVisit(Visit):
+    """What is covered, as text; with what; and the map that the button and the whole object ask, with how many patches of it."""
+
+    covered: str
+    fill: str
+    fills: tuple[str, ...]  # those that this model can be shown
+    about: str  # what is to be said of them
+    map_name: str
+    count: int
 
 
 def cover_message(visit: CoverVisit) -> dict[str, Any]:

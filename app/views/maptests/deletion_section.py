@@ -1,4 +1,4 @@
-"""Deletion and insertion of this photo as a chart and a table, and the ranking over the gallery."""
+"""Deletion and insertion of this photo as a chart and a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.components.page_style.page_style import page_size
 from app.state import step_animations
 from app.state.jobs import map_test_jobs
 from app.state.visit.visit import Visit
-from app.views.maptests.other_tests import run_test_button
+from app.views.maptests.run_test_button import run_test_button
 from vitcore.translation import percent, translated_labels
 
 if TYPE_CHECKING:
@@ -117,22 +117,3 @@ def _show_deletion_table(photo_deletion: PhotoDeletion, visit: Visit) -> None:
         columns[text["place"]] = ["" if row.place is None else percent(row.place, 0) for row in rows]
         config[text["place"]] = st.column_config.Column(help=text["place help"])
     st.dataframe(columns, hide_index=True, column_config=config, alt=text["table alt"])
-
-
-def show_gallery_ranking(visit: Visit, fill: str) -> None:
-    """Which method is best over the gallery, in one sentence, and as intervals."""
-    text, shipped = visit.texts, map_test_jobs.shipped_tests()
-    best, rollout = map_test_jobs.ranking_sentences(fill, "rollout")
-    st.markdown(texts.escape_markdown(text.join_sentences((best, rollout))))
-    gaps: dict[str, Any] = {score.name: score.gaps for score in map_test_jobs.shipped_ranking(fill)}
-    figure(
-        map_test_jobs.ranking_drawing(visit.mode), "ranking", text["ranking alt"], text["ranking how"],
-        text.join_sentences((text["ranking limits"], text["made by"].format(command=shipped.commands["deletion"]))),
-        subjects=visit.subjects[1:], **gaps,
-    )  # fmt: skip
-
-
-def show_ranking_command(visit: Visit, fill: str) -> None:
-    """How the ranking over a folder of photos is had for a model whose tests do not ship."""
-    st.caption(visit.texts["own ranking"])
-    st.code(f"python -m vitcore test FOLDER --model {visit.vit.name} --fill {fill} --csv maps", language="sh")

@@ -7,7 +7,7 @@ from app.components.figure import picture_container, text_before_picture
 from app.shell import copy_link, load_page_visit, query_controls
 from app.state.jobs import map_test_jobs
 from app.state.recordings import covered_photos
-from app.views.maptests import deletion_section, other_tests
+from app.views.maptests import changed_weights_and_photos, deletion_section, gallery_tests
 
 FILLS = ("removed", "mean", "blur")
 
@@ -30,12 +30,12 @@ copy_link.offer_handout(deletion_fill=fill)
 deletion_section.show_photo_deletion(visit, fill, curve == "insertion", charts, progress)
 if map_test_jobs.has_shipped_tests(visit.vit):
     st.header(text["ranking title"], anchor="ranking")
-    deletion_section.show_gallery_ranking(visit, fill)
+    gallery_tests.show_gallery_ranking(visit, fill)
 else:
-    deletion_section.show_ranking_command(visit, fill)
+    gallery_tests.show_ranking_command(visit, fill)
 st.header(text["weights title"], anchor="weights")
-other_tests.show_randomisation_test(visit)
+changed_weights_and_photos.show_randomisation_test(visit)
 st.header(text["stability title"], anchor="stability")
-other_tests.show_stability_test(visit)
+changed_weights_and_photos.show_stability_test(visit)
 st.header(text["outlines title"], anchor="outlines")
-other_tests.show_plausibility_table(visit)
+gallery_tests.show_plausibility_table(visit)

@@ -18,7 +18,7 @@ from app.shell.page_switch import request_page
 from app.state.jobs import map_test_jobs
 from app.state.memory import memory_cache
 from app.state.recordings import relevance_maps
-from app.views.rollout import method_settings, rollout_visit
+from app.views.rollout import method_settings, rollout_sentences
 from app.views.rollout.rollout_visit import RolloutVisit
 from app.widgets import outlier_masking
 from vitcore import figures
@@ -191,7 +191,9 @@ def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
 
 def _how_to_read(visit: RolloutVisit, method: str) -> str:
     how = visit.texts[f"how.{method}"]
-    return visit.texts.join_sentences((how, rollout_visit.prefix_tokens_hold_rest_sentence(visit))) if method == "rollout" else how
+    return (
+        visit.texts.join_sentences((how, rollout_sentences.prefix_tokens_hold_rest_sentence(visit))) if method == "rollout" else how
+    )
 
 
 def _download(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:

@@ -6,7 +6,7 @@ from app import texts
 from app.components.figure import picture_container, text_before_picture
 from app.menu import page_target
 from app.shell import load_page_visit
-from app.views.rollout import method_difference, method_panel, rollout_through_layers, rollout_visit
+from app.views.rollout import method_difference, method_panel, rollout_sentences, rollout_through_layers, rollout_visit
 
 text = texts.prose("rollout")
 text_before_picture(text["intro"])
@@ -32,12 +32,12 @@ with st.container() if compare else two:
     st.header(asked.title_from_layer(text["build-up title"], settings), anchor=rollout_visit.BUILD_UP_ANCHOR)
     rollout_through_layers.show_rollout_per_layer(asked, settings)
 if "rollout" in [side.method.name for side in (left, right) if side] and (
-    localisation := rollout_visit.localisation_sentence(asked)
+    localisation := rollout_sentences.localisation_sentence(asked)
 ):
     with st.expander(text["localised title"], icon=":material/help:", key="localised"):
         st.markdown(localisation)
 with st.expander(text["tested title"], icon=":material/help:", key="tested"):
-    st.markdown(rollout_visit.best_map_sentence(asked))
+    st.markdown(rollout_sentences.best_map_sentence(asked))
     st.page_link(page_target("maptests"), label=texts.prose("common")["maps tested"], icon=":material/fact_check:")
 with st.expander(text["identity title"], icon=":material/help:", key="identity_added"):
     rollout_through_layers.show_residual_effect(asked)

@@ -11,7 +11,7 @@ from app.components.player.player import player
 from app.state.jobs import map_test_jobs
 from app.state.recordings import relevance_maps
 from app.texts import Prose
-from app.views.rollout import rollout_visit
+from app.views.rollout import rollout_sentences
 from app.views.rollout.rollout_visit import RolloutVisit
 from app.widgets import outlier_masking
 from vitcore import figures
@@ -28,7 +28,7 @@ def show_rollout_per_layer(visit: RolloutVisit, settings: dict[str, Any]) -> Non
     maps, frames = relevance_maps.rollout_per_layer(visit.recording, visit.patch, tuple(sorted(settings_used.items())), visit.vit)
     layers, map_outliers = (range(len(maps)), [outlier_masking.outliers_in_map(visit, one) for one in maps])
     first = int(settings_used["first_block"])
-    kind = rollout_visit.prefix_text_key(visit)
+    kind = rollout_sentences.prefix_text_key(visit)
     captions = [
         text.join_sentences((_layer_caption(float(maps[i].sum()), i, first, kind, text), map_outliers[i].sentence)) for i in layers
     ]
