@@ -1,12 +1,19 @@
-"""Numbers as files: NPZ, and CSV as one long table of array name, indices by name, value and unit, whatever the arrays' shapes."""
+"""Numbers as files: NPZ, and CSV as one long table of array name, indices by name, value and unit, whatever the arrays' shapes.
+
+NumPy is imported where arrays are written: the shell's verbs are listed without it.
+"""
+
+from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import ArrayLike
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 UNNAMED = tuple("ijklmn")  # the axes of an array that has no others
 VARIANT = re.compile(r"(_(a|b|before|after|own|other))+$")  # of two models, two passes, two photos: the same axes
@@ -50,6 +57,8 @@ def to_csv(arrays: Mapping[str, ArrayLike]) -> bytes:
     An index is named for what it counts, such as layer and head, and counts from 0, a component (`FROM_ONE`) from 1. It is
     empty in rows of arrays without it.
     """
+    import numpy as np
+
     given = {name: np.asarray(values) for name, values in arrays.items()}
     axes = {name: _axis_names(name, values.ndim) for name, values in given.items()}
     columns = list(dict.fromkeys(axis for named in axes.values() for axis in named))
@@ -70,6 +79,8 @@ def to_csv(arrays: Mapping[str, ArrayLike]) -> bytes:
 
 def to_npz(arrays: Mapping[str, ArrayLike]) -> bytes:
     """The arrays, by name, as the bytes of one compressed NPZ file."""
+    import numpy as np
+
     file = io.BytesIO()
     np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     return file.getvalue()
@@ -92,4 +103,4 @@ def rows_of_csv(text: str) -> Iterator[dict[str, str]]:
 
 def number_for_csv(value: float) -> str:
     """To four places; "" for what is not defined."""
-    return "" if np.isnan(value) else f"{value:.4f}"
+    return "" if math.isnan(value) else f"{value:.4f}"
