@@ -27,6 +27,7 @@ KEPT = {  # verb: its arguments, and the arrays of its .npz with their shapes
     "rollout": ([CAT], {"rollout": (16, 16), "fused": (12, 257, 257), "logits": (1000,)}),
     "relevance": ([CAT, "--class", "tabby"], {"relevance": (16, 16)}),
     "attention": ([CAT, "--layer", "3"], {"attention": (3, 16, 16)}),
+    "ablate": ([CAT, "--target", "tabby"], {"drop_of_logit": (12, 3)}),
 }
 
 
@@ -281,6 +282,16 @@ def test_relevance_asks_for_a_class_by_its_name(capsys):
     assert by_name == by_index and by_name["class_index"] == 281 and np.array(by_name["relevance"]).shape == (16, 16)
     assert "nearest are" in complaint(capsys, "relevance", CAT, "--class", "taby")
     assert "layers are from 0 to 11" in complaint(capsys, "attention", CAT, "--layer", 12)
+
+
+def test_every_head_is_tried_and_the_strongest_named(capsys, shipped):
+    for flags, way, target in (([], "zero", None), (["--by", "uniform", "--target", "281"], "uniform", 281)):
+        told = answer(capsys, "ablate", CAT, *flags)
+        drops = -vitcore.head_ablation(shipped, CAT, target, way)
+        assert np.allclose(told["drop_of_logit"], drops, atol=1e-5) and target in (None, told["class_index"])
+        strongest = told["strongest"]
+        assert drops[strongest["layer"], strongest["head"]] == drops.max()
+    assert "nearest are" in complaint(capsys, "ablate", CAT, "--target", "taby")
 
 
 def test_a_photo_may_come_by_standard_input(capsys, monkeypatch):

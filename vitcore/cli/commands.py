@@ -96,6 +96,10 @@ def command_parser() -> argparse.ArgumentParser:
     attend = run_on_each_photo(relevance_verbs.draw_attention, "attention of heads")
     heads = _verb(verbs, "attention", attend, "what a token attends to, head by head", photo=True)
     relevance_verbs.add_attention_flags(heads)
+    ablate = run_on_each_photo(relevance_verbs.draw_head_drops)
+    relevance_verbs.add_ablation_flags(
+        _verb(verbs, "ablate", ablate, "what the answer loses without each head, one head at a time", photo=True)
+    )
     keep = _verb(
         verbs,
         "cache",

@@ -1,5 +1,5 @@
-"""The shell's verbs `relevance`, `attention`, `cache` and `steer`: which patches spoke for a class, what a token attends to, the
-activations of a pass, and the answer as a photo is steered towards another."""
+"""The shell's verbs `relevance`, `attention`, `ablate`, `cache` and `steer`: which patches spoke for a class, what a token attends
+to, what the answer loses without each head, the activations of a pass, and the answer as a photo is steered towards another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,18 @@ def add_relevance_flags(verb: argparse.ArgumentParser) -> None:
     """Give the parser of `relevance` its settings."""
     verb.add_argument("--method", default="chefer", help="rollout, gradient_rollout, chefer, integrated_gradients or grad_cam")
     add_convention_flag(verb)
+    _add_target_flag(verb)
+
+
+def _add_target_flag(verb: argparse.ArgumentParser) -> None:
+    """Give the parser of a verb the class that it asks for."""
     verb.add_argument("--target", "--class", dest="target", help="a class by its name or its index (default: the likeliest)")
+
+
+def _target(args: argparse.Namespace) -> int | str | None:
+    """The class that is asked for, by index or name; None is the likeliest."""
+    target: str | None = args.target
+    return int(target) if target and target.isdecimal() else target
 
 
 def add_convention_flag(verb: argparse.ArgumentParser) -> None:
@@ -35,6 +46,13 @@ def add_attention_flags(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--patch", type=int, help="ask for this patch instead of where the answer is read")
 
 
+def add_ablation_flags(verb: argparse.ArgumentParser) -> None:
+    """Give the parser of `ablate` its settings."""
+    _add_target_flag(verb)
+    verb.add_argument("--by", choices=("zero", "mean", "uniform"), default="zero",
+                      help="in place of a head's output: zeros, its mean over all tokens, or uniform attention (zero)")  # fmt: skip
+
+
 def add_cache_flags(verb: argparse.ArgumentParser) -> None:
     """Give the parser of `cache` its settings."""
     verb.add_argument("--names", default="resid_post", help="of activations, TransformerLens's: q,k,v (default resid_post)")
@@ -48,10 +66,9 @@ def draw_relevance(args: argparse.Namespace, vit: vitcore.Vit) -> None:
     from vitcore.images import sharp_crop
 
     rec = record_photo(vit, args.photo, fusions=())
-    target = int(args.target) if args.target and args.target.isdecimal() else args.target
     settings = {} if args.convention == "row-stochastic" else {"convention": args.convention}
     warnings.filterwarnings("ignore", category=IncompleteAttributionsWarning)  # said here, in a line of its own
-    found = vitcore.relevance(vit, rec.model_input, args.method, target, **settings)
+    found = vitcore.relevance(vit, rec.model_input, args.method, _target(args), **settings)
     if found.incomplete:
         print(found.incomplete, file=sys.stderr)
     method, labels = METHODS[args.method], [vit.labels[index] for index in found.targets]
@@ -79,6 +96,31 @@ def draw_attention(args: argparse.Namespace, vit: vitcore.Vit) -> None:
     who = f"the {vit.pooling}" if args.patch is None else f"patch {args.patch}"
     fig = lambda: vitcore.figures.attention_heads(maps, vit.grid, f"Layer {layer}: attention of {who}")  # noqa: E731
     write_result(args, vit, "attention", fig, {"attention": maps}, attention=maps.tolist(), layer=layer)
+
+
+def draw_head_drops(args: argparse.Namespace, vit: vitcore.Vit) -> None:
+    """By how much the logit of a class falls without each head; the head that matters most is named."""
+    from tqdm import tqdm
+
+    from vitcore.models.vit import class_index
+
+    rec, asked = record_photo(vit, args.photo, fusions=()), class_index(vit, _target(args))
+    target = int(rec.logits.argmax()) if asked is None else asked
+    with tqdm(total=vit.blocks * vit.heads, unit="head", file=sys.stderr, disable=None) as bar:
+
+        def told(done: int, _: int) -> None:
+            bar.update(done - bar.n)
+
+        changes = vitcore.head_ablation(vit, rec.model_input, target, args.by, progress=told)
+    drops, label = -changes, vit.labels[target]
+    layer, head = divmod(int(drops.argmax()), vit.heads)
+    fig = lambda: vitcore.figures.head_drops(drops, label)  # noqa: E731
+    strongest = {"layer": layer, "head": head, "drop_of_logit": float(drops[layer, head])}
+    if not (args.json or getattr(args, "json_lines", False)):
+        most = f"without head {head} of layer {layer} its logit falls most, by {drops[layer, head]:.3g}"
+        print(f"{label}: {most if drops[layer, head] > 0 else 'no single head speaks for it'}")
+    answer = {"class": label, "class_index": target, "by": args.by, "drop_of_logit": drops.tolist(), "strongest": strongest}
+    write_result(args, vit, "ablate", fig, {"drop_of_logit": drops}, **answer)
 
 
 def write_activations(args: argparse.Namespace, vit: vitcore.Vit) -> None:

@@ -81,3 +81,9 @@ def test_no_shared_state_of_matplotlib_is_used():
         "figures.print_figure(figures.predictions([('a', .5)]), 'png'); sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_a_long_title_stays_on_the_sheet():
+    """Its ink ends before the right edge, of a narrow picture, too."""
+    sheet = printed(figures.head_drops(np.zeros((12, 3), np.float32), "great white shark of the seven seas"))
+    assert (sheet[:, -4:] == sheet[0, 0]).all() and (sheet[:60] != sheet[0, 0]).any()

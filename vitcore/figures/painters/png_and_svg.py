@@ -6,13 +6,14 @@ of mark, so matplotlib draws them: pictures, points, lines, bars, boxes, a colou
 
 import io
 import math
+from dataclasses import replace
 from html import escape
 from typing import Any
 
 import numpy as np
 
 from vitcore.figures.drawing import Axis, Bars, Drawing, HeatCells, Label, Outline, Points, RasterLayer, StraightLine
-from vitcore.figures.painters.printed_text import choose_fonts, strip_text_marks, wrap_note
+from vitcore.figures.painters.printed_text import NOTE_CHARS_AN_INCH, TITLE_CHARS_AN_INCH, choose_fonts, strip_text_marks, wrap_text
 from vitcore.figures.theme_colours import INK_COLOURS, PAPER_COLOUR, ColourScale, colour_table, ink_colour
 
 DPI = 150
@@ -34,7 +35,7 @@ def print_figure(drawing: Drawing, kind: str = "png", note: str = "") -> bytes:
 
     wide = _width_in(drawing)
     sharp = max(DPI, math.ceil(drawing.print_width_px / wide))
-    lines = wrap_note(note, wide)
+    lines = wrap_text(note, wide, NOTE_CHARS_AN_INCH)
     below = 0.14 + 0.16 * len(lines) if note else 0
     canvas, dpi = (FigureCanvasAgg, sharp) if kind == "png" else (FigureCanvasSVG, 72)
     sheet = Figure(figsize=(wide, drawing.height_px / 100 + below), dpi=dpi, layout="constrained")
@@ -42,12 +43,13 @@ def print_figure(drawing: Drawing, kind: str = "png", note: str = "") -> bytes:
     ink = INK_COLOURS[drawing.mode]["text"]
     sheet.set_facecolor(PAPER_COLOUR[drawing.mode])
     axes = sheet.add_subplot()
-    draw_into_axes(drawing, axes)
+    draw_into_axes(replace(drawing, title="<br>".join(wrap_text(drawing.title, wide, TITLE_CHARS_AN_INCH))), axes)
     if note:
         sheet.supxlabel("\n".join(lines), fontsize=8, color=ink, ha="left", x=0.01)
     choose_fonts(sheet)
     if engine := sheet.get_layout_engine():
         engine.execute(sheet)
+        _keep_title_on_sheet(sheet, axes)
     sheet.set_layout_engine("none")
     sheet.dpi = sharp if kind == "png" else DPI
     file = io.BytesIO()
@@ -58,6 +60,17 @@ def print_figure(drawing: Drawing, kind: str = "png", note: str = "") -> bytes:
     else:
         FigureCanvasSVG(sheet).print_svg(file)
     return file.getvalue()
+
+
+def _keep_title_on_sheet(sheet: Any, axes: Any) -> None:
+    """A title that would leave the sheet at its right begins as much further left."""
+    from matplotlib.text import Text
+
+    axes.apply_aspect()
+    for title in axes.findobj(lambda one: isinstance(one, Text) and one.get_text() == axes.get_title(loc="left")):
+        over = title.get_window_extent().x1 - 0.99 * sheet.bbox.width
+        if over > 0:
+            title.set_x(title.get_position()[0] - over / axes.bbox.width)
 
 
 def draw_into_axes(drawing: Drawing, axes: Any) -> None:

@@ -7,15 +7,16 @@ from unicodedata import east_asian_width
 
 from vitcore.translation import say
 
-NOTE_CHARS_AN_INCH = 15.5  # of the note below a figure
+NOTE_CHARS_AN_INCH = 15.5  # of the note below a figure, in type of 8 points
+TITLE_CHARS_AN_INCH = NOTE_CHARS_AN_INCH * 8 / 11
 FONTS_FOLDER = Path(__file__).parents[1] / "fonts"  # Chinese characters, which matplotlib's own font lacks
 SYSTEM_FONTS = ("Noto Sans CJK SC", "Noto Sans CJK TC", "PingFang SC", "PingFang TC", "Microsoft YaHei", "Microsoft JhengHei")
 
 
-def wrap_note(note: str, wide_in: float) -> list[str]:
-    """The note in lines that fit the sheet: broken at spaces, or after any Chinese character but before no closing mark."""
-    lines, room = [""], NOTE_CHARS_AN_INCH * wide_in
-    for word in re.findall(r"[\u2e80-\u9fff\uff00-\uffef“][，。；：、！？）」”]*|[^\s\u2e80-\u9fff\uff00-\uffef]+\s*|\s", note):
+def wrap_text(text: str, wide_in: float, chars_an_inch: float) -> list[str]:
+    """The text in lines that fit the sheet: broken at spaces, or after any Chinese character but before no closing mark."""
+    lines, room = [""], chars_an_inch * wide_in
+    for word in re.findall(r"[\u2e80-\u9fff\uff00-\uffef“][，。；：、！？）」”]*|[^\s\u2e80-\u9fff\uff00-\uffef]+\s*|\s", text):
         if lines[-1] and _length(lines[-1] + word.rstrip()) > room:
             lines.append("")
         lines[-1] += word
