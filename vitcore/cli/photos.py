@@ -105,6 +105,11 @@ def _distinct_names(files: list[Path]) -> list[str]:
     return names
 
 
+def is_json_asked(args: argparse.Namespace) -> bool:
+    """Whether a verb prints JSON, of all photos or a line a photo, and writes no files."""
+    return bool(args.json or getattr(args, "json_lines", False))
+
+
 def write_result(
     args: argparse.Namespace, vit: vitcore.Vit, name: str, fig: Callable[[], Any] | None, arrays: dict, **answer: Any
 ) -> None:  # fmt: skip
@@ -113,7 +118,7 @@ def write_result(
     Without a figure there is no PNG.
     """
     of_several, by_line = getattr(args, "photo_name", None), getattr(args, "json_lines", False)
-    if args.json or by_line:
+    if is_json_asked(args):
         grid = vit.grid
         size = {"patch_px": grid.patch_px, "prefix_tokens": grid.prefix}
         facts = {"model": vit.name, "grid": [grid.rows, grid.cols], **size}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import vitcore
 from vitcore.analysis.rollout_options import CONVENTIONS
-from vitcore.cli.photos import UsageError, photo_or_stdin, record_photo, write_result
+from vitcore.cli.photos import UsageError, is_json_asked, photo_or_stdin, record_photo, write_result
 
 SCALES = "0,0.5,1,1.5,2"
 
@@ -107,16 +107,13 @@ def draw_head_drops(args: argparse.Namespace, vit: vitcore.Vit) -> None:
     rec, asked = record_photo(vit, args.photo, fusions=()), class_index(vit, _target(args))
     target = int(rec.logits.argmax()) if asked is None else asked
     with tqdm(total=vit.blocks * vit.heads, unit="head", file=sys.stderr, disable=None) as bar:
-
-        def told(done: int, _: int) -> None:
-            bar.update(done - bar.n)
-
+        told = lambda done, _: bar.update(done - bar.n) and None  # noqa: E731
         changes = vitcore.head_ablation(vit, rec.model_input, target, args.by, progress=told)
     drops, label = -changes, vit.labels[target]
     layer, head = divmod(int(drops.argmax()), vit.heads)
     fig = lambda: vitcore.figures.head_drops(drops, label)  # noqa: E731
     strongest = {"layer": layer, "head": head, "drop_of_logit": float(drops[layer, head])}
-    if not (args.json or getattr(args, "json_lines", False)):
+    if not is_json_asked(args):
         most = f"without head {head} of layer {layer} its logit falls most, by {drops[layer, head]:.3g}"
         print(f"{label}: {most if drops[layer, head] > 0 else 'no single head speaks for it'}")
     answer = {"class": label, "class_index": target, "by": args.by, "drop_of_logit": drops.tolist(), "strongest": strongest}
@@ -166,7 +163,7 @@ def draw_steering(args: argparse.Namespace, vit: vitcore.Vit) -> None:
         | {name: float(one[place]) for name, place in places.items()}
         for scale, one in zip(scales, chances, strict=True)
     ]
-    if not (args.json or getattr(args, "json_lines", False)):
+    if not is_json_asked(args):
         own, towards = (vit.labels[place] for place in places.values())
         print(f"{'scale':>6}  {own:<24.24}  {towards:<24.24}  likeliest")
         for row in rows:
