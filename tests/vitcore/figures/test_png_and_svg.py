@@ -85,5 +85,6 @@ def test_no_shared_state_of_matplotlib_is_used():
 
 def test_a_long_title_stays_on_the_sheet():
     """Its ink ends before the right edge, of a narrow picture, too."""
-    sheet = printed(figures.head_drops(np.zeros((12, 3), np.float32), "great white shark of the seven seas"))
-    assert (sheet[:, -4:] == sheet[0, 0]).all() and (sheet[:60] != sheet[0, 0]).any()
+    for subtitle in ("", "a subtitle that is as long as a title can be, and then a little longer"):
+        sheet = printed(figures.head_drops(np.zeros((12, 3), np.float32), "great white shark of the seven seas", subtitle=subtitle))
+        assert (sheet[:, -4:] == sheet[0, 0]).all() and (sheet[:60] != sheet[0, 0]).any()

@@ -43,13 +43,13 @@ def print_figure(drawing: Drawing, kind: str = "png", note: str = "") -> bytes:
     ink = INK_COLOURS[drawing.mode]["text"]
     sheet.set_facecolor(PAPER_COLOUR[drawing.mode])
     axes = sheet.add_subplot()
-    draw_into_axes(replace(drawing, title="<br>".join(wrap_text(drawing.title, wide, TITLE_CHARS_AN_INCH))), axes)
+    title = draw_into_axes(replace(drawing, title=_wrapped_title(drawing, wide), subtitle=""), axes)
     if note:
         sheet.supxlabel("\n".join(lines), fontsize=8, color=ink, ha="left", x=0.01)
     choose_fonts(sheet)
     if engine := sheet.get_layout_engine():
         engine.execute(sheet)
-        _keep_title_on_sheet(sheet, axes)
+        _keep_on_sheet(title, sheet)
     sheet.set_layout_engine("none")
     sheet.dpi = sharp if kind == "png" else DPI
     file = io.BytesIO()
@@ -62,25 +62,34 @@ def print_figure(drawing: Drawing, kind: str = "png", note: str = "") -> bytes:
     return file.getvalue()
 
 
-def _keep_title_on_sheet(sheet: Any, axes: Any) -> None:
+def _wrapped_title(drawing: Drawing, wide_in: float) -> str:
+    """The title and, below it, the subtitle, each in lines that fit the sheet."""
+    parts = _title_text(drawing).split("\n")
+    return "\n".join(line for part in parts for line in wrap_text(part, wide_in, TITLE_CHARS_AN_INCH))
+
+
+def _title_text(drawing: Drawing) -> str:
+    return strip_text_marks(drawing.title) + (f"\n{drawing.subtitle}" if drawing.subtitle else "")
+
+
+def _keep_on_sheet(title: Any, sheet: Any) -> None:
     """A title that would leave the sheet at its right begins as much further left."""
-    from matplotlib.text import Text
-
-    axes.apply_aspect()
-    for title in axes.findobj(lambda one: isinstance(one, Text) and one.get_text() == axes.get_title(loc="left")):
-        over = title.get_window_extent().x1 - 0.99 * sheet.bbox.width
-        if over > 0:
-            title.set_x(title.get_position()[0] - over / axes.bbox.width)
+    title.axes.apply_aspect()
+    over = title.get_window_extent().x1 - 0.99 * sheet.bbox.width
+    if over > 0:
+        title.set_x(title.get_position()[0] - over / title.axes.bbox.width)
 
 
-def draw_into_axes(drawing: Drawing, axes: Any) -> None:
-    """Draw a figure into matplotlib's axes, with its title, its units and its colour bar."""
+def draw_into_axes(drawing: Drawing, axes: Any) -> Any:
+    """Draw a figure into matplotlib's axes, with its title, which is returned, its units and its colour bar."""
     ink = INK_COLOURS[drawing.mode]["text"]
     _draw_marks(drawing, axes)
     if drawing.colour_scale:
         _draw_scale(drawing.colour_scale, axes, axes.figure, ink)
+    title = axes.set_title(_title_text(drawing), loc="left", fontsize=11, color=ink)
     _draw_axes(drawing, axes, ink)
     choose_fonts(axes)
+    return title
 
 
 def svg_in_dark_mode(svg: bytes) -> bytes:
@@ -191,8 +200,6 @@ def _draw_label(label: Label, colour: str, axes: Any) -> None:
 
 
 def _draw_axes(drawing: Drawing, axes: Any, ink: str) -> None:
-    title = strip_text_marks(drawing.title) + (f"\n{drawing.subtitle}" if drawing.subtitle else "")
-    axes.set_title(title, loc="left", fontsize=11, color=ink)
     axes.set_facecolor("none")
     _draw_axis(drawing.x, axes.xaxis, axes.set_xscale, axes.set_xlim, ink)
     _draw_axis(drawing.y, axes.yaxis, axes.set_yscale, axes.set_ylim, ink)
